@@ -1,0 +1,1 @@
+"""The paper's mathematics: pure functions and small state, on torch and numpy alone."""

@@ -1,0 +1,257 @@
+"""What an epoch is drawn from."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from carpediem.core.alias import PieceTable
+from carpediem.core.arrays import BLOCK, Array, index_dtype, like, namespace, native, uniform, whole
+from carpediem.core.distinct import distinct_on_host, first_distinct, race, spare_candidates
+
+State = dict[str, Any]
+
+
+class Distribution(ABC):
+    """Probabilities over N samples, and batches drawn from them.
+
+    Subclasses keep positions grouped by equal (or equally bounded) weight: `_order` lists the samples group by
+    group, None where the order is 0..N-1, and `_table` finds a position from a uniform number.
+
+    Attributes:
+        num_samples: N.
+        support: how many samples can be drawn at all; a batch is at most that large.
+        is_uniform: every sample is equally likely.
+    """
+
+    num_samples: int
+    support: int
+    is_uniform = False
+    device: torch.device
+    _order: Array = None
+    _acceptance = 1.0
+    _repeat_rate: float
+    _table: PieceTable
+
+    @abstractmethod
+    def weights(self, indices: Tensor | None = None) -> Tensor:
+        """What the probabilities are proportional to, float64; of all samples unless `indices` are given."""
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """What rebuilds this distribution (see `distribution_from_state`)."""
+
+    @property
+    @abstractmethod
+    def total(self) -> float:
+        """Sum of the weights."""
+
+    def probabilities(self, indices: Tensor | None = None) -> Tensor:
+        """P of the given samples, or of all, float64. Over all samples they sum to 1."""
+        return self.weights(indices) / self.total
+
+    def draw(self, batches: int, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Batches of distinct samples, each drawn without replacement, independent of one another.
+
+        Returns:
+            int64, shape (batches, batch_size). On an accelerator nothing waits for the device.
+        """
+        if not 1 <= batch_size <= self.support:
+            raise ValueError(
+                f"batch_size must lie in [1, {self.support}], the number of samples that can be drawn, "
+                f"got {batch_size}"
+            )
+        if 8 * batch_size > self.support:
+            return race(self.weights(), batches, batch_size, generator)
+        if self.device.type == "cpu":
+            return torch.from_numpy(
+                distinct_on_host(self._candidates, self.weights, batches, batch_size, generator)
+            )
+        size = spare_candidates(batch_size, self._repeat_rate, self._acceptance)
+        if size > 4 * batch_size + 200:
+            return race(self.weights(), batches, batch_size, generator)
+        found, accepted = self._try(batches * size, generator)
+        shape = (batches, size)
+        return first_distinct(
+            found.reshape(shape), None if accepted is None else accepted.reshape(shape), batch_size
+        )
+
+    def _candidates(self, count: int, generator: torch.Generator) -> NDArray[np.int64]:
+        """Independent draws on the host; rejected ones are drawn again."""
+        found, accepted = self._try(count, generator)
+        missing = np.arange(count)
+        while accepted is not None and len(missing := missing[~accepted]):
+            found[missing], accepted = self._try(len(missing), generator)
+        return np.asarray(found)
+
+    def _try(self, count: int, generator: torch.Generator) -> tuple[Array, Array | None]:
+        """Independent candidates, and which of them are accepted (None: all)."""
+        position = self._table.positions(uniform(count, generator))
+        return position if self._order is None else whole(self._order[position]), None
+
+
+class Uniform(Distribution):
+    """Every sample equally likely."""
+
+    is_uniform = True
+
+    def __init__(self, num_samples: int, device: torch.device | str = "cpu") -> None:
+        self.num_samples = self.support = num_samples
+        self.device = torch.device(device)
+        self._repeat_rate = 1 / num_samples
+
+    @property
+    def total(self) -> float:
+        return float(self.num_samples)
+
+    def weights(self, indices: Tensor | None = None) -> Tensor:
+        size = (self.num_samples,) if indices is None else indices.shape
+        return torch.ones(size, dtype=torch.float64, device=self.device)
+
+    def state_dict(self) -> State:
+        return {"kind": "uniform"}
+
+    def _try(self, count: int, generator: torch.Generator) -> tuple[Array, Array | None]:
+        return whole(uniform(count, generator) * self.num_samples), None
+
+
+class Levels(Distribution):
+    """Samples of one level are equally likely.
+
+    Args:
+        levels: level of each sample, shape (N,), small integers.
+        level_weights: weight of each level, float64, at least 0.
+    """
+
+    def __init__(self, levels: Tensor, level_weights: NDArray[np.float64]) -> None:
+        self.num_samples, self.device = len(levels), levels.device
+        self.levels, self.level_weights = levels, level_weights
+        order, counts = group_by_level(levels, len(level_weights))
+        self._order = native(order)
+        mass = counts * level_weights
+        self._total = float(mass.sum())
+        self._repeat_rate = float((mass * level_weights).sum() / self._total**2)
+        self.support = int(counts[level_weights > 0].sum())
+        self._table = PieceTable.build(counts, np.cumsum(counts) - counts, level_weights, self.device)
+
+    @property
+    def total(self) -> float:
+        return self._total
+
+    def weights(self, indices: Tensor | None = None) -> Tensor:
+        levels = self.levels if indices is None else self.levels[indices]
+        return torch.from_numpy(self.level_weights).to(self.device)[levels.long()]
+
+    def state_dict(self) -> State:
+        return {
+            "kind": "levels",
+            "levels": self.levels.clone(),
+            "level_weights": torch.from_numpy(self.level_weights.copy()),
+        }
+
+
+class Weights(Distribution):
+    """Samples drawn in proportion to weights of their own.
+
+    Samples are grouped by the eighth of an octave that their weight lies in. A candidate is drawn by its
+    group's upper bound and accepted with the share of it that its own weight is: at least 11 out of 12 are.
+    No table of cumulated weights is searched and none is rounded, so N has no limit.
+
+    Args:
+        weights: float64, shape (N,), finite, at least 0, not all 0.
+    """
+
+    _LEVELS = 255  # level 254 takes what is less likely than 2^-31 of the largest, level 255 the zeros
+
+    def __init__(self, weights: Tensor) -> None:
+        self.num_samples, self.device = len(weights), weights.device
+        self._weights = weights
+        smallest, largest = (float(v) for v in weights.aminmax())
+        self._total = float(weights.sum())
+        # NaN is neither; an infinite weight makes an infinite sum.
+        if not (smallest >= 0 and 0 < self._total < math.inf):
+            raise ValueError(
+                "weights must be finite and at least 0, not all 0 and of a finite sum, got values from "
+                f"{smallest} to {largest} with sum {self._total}"
+            )
+        top = math.log2(largest)
+        levels = torch.empty(self.num_samples, dtype=torch.uint8, device=self.device)
+        source, target = native(weights), native(levels)
+        xp = namespace(source)
+        block = BLOCK if xp is np else self.num_samples
+        for start in range(0, self.num_samples, block):
+            part = source[start : start + block]
+            octaves = 8 * (top - xp.log2(xp.where(part > 0, part, largest)))
+            level = xp.where(part > 0, octaves.clip(0, self._LEVELS - 1), float(self._LEVELS))
+            target[start : start + block] = like(level, target)
+        bounds = largest * np.exp2(-np.arange(self._LEVELS + 1) / 8)
+        bounds[-1] = 0.0
+        # log2 is rounded: a bound a little above lets every weight stay below the bound of its level.
+        self._bounds = native(torch.from_numpy(bounds * (1 + 1e-9)).to(self.device))
+        order, counts = group_by_level(levels, self._LEVELS + 1)
+        self._order, self._levels = native(order), target
+        self._acceptance = self._total / float((counts * bounds).sum() * (1 + 1e-9))
+        self._repeat_rate = float((weights / self._total).square().sum())
+        self.support = int(counts[:-1].sum())
+        self._table = PieceTable.build(counts, np.cumsum(counts) - counts, bounds, self.device)
+
+    @property
+    def total(self) -> float:
+        return self._total
+
+    def weights(self, indices: Tensor | None = None) -> Tensor:
+        return self._weights.clone() if indices is None else self._weights[indices]
+
+    def state_dict(self) -> State:
+        return {"kind": "weights", "weights": self._weights.clone()}
+
+    def _try(self, count: int, generator: torch.Generator) -> tuple[Array, Array | None]:
+        found, _ = super()._try(count, generator)
+        bound = self._bounds[whole(self._levels[found])]
+        return found, uniform(count, generator) * bound < native(self._weights)[found]
+
+
+def group_by_level(levels: Tensor, num_levels: int) -> tuple[Tensor, NDArray[np.int64]]:
+    """The samples listed level by level, in the order of their indices inside each, and how many each has.
+
+    >>> group_by_level(torch.tensor([2, 0, 2, 0], dtype=torch.uint8), 3)
+    (tensor([1, 3, 0, 2], dtype=torch.int32), array([2, 0, 2]))
+    """
+    if levels.device.type != "cpu":
+        order = levels.sort(stable=True).indices.to(index_dtype(len(levels)))
+        return order, torch.bincount(levels, minlength=num_levels).cpu().numpy()
+    source = levels.numpy()
+    blocks = [source[start : start + BLOCK] for start in range(0, len(source), BLOCK)]
+    block_counts = [np.bincount(block, minlength=num_levels) for block in blocks]
+    counts = np.sum(block_counts, axis=0)
+    order = torch.empty(len(levels), dtype=index_dtype(len(levels)))
+    target, free = order.numpy(), np.cumsum(counts) - counts
+    # Block by block: a sort of the whole would need several times the memory, and miss the cache.
+    for number, (block, count) in enumerate(zip(blocks, block_counts, strict=True)):
+        found = np.argsort(block, kind="stable")
+        used = np.flatnonzero(count)
+        ends = np.cumsum(count[used])
+        for level, stop in zip(used.tolist(), ends.tolist(), strict=True):
+            size = int(count[level])
+            target[free[level] : free[level] + size] = found[stop - size : stop] + number * BLOCK
+            free[level] += size
+    return order, counts
+
+
+def distribution_from_state(state: State, num_samples: int, device: torch.device) -> Distribution:
+    """The distribution that `state_dict` was taken from."""
+    kind = state.get("kind")
+    if kind == "uniform":
+        return Uniform(num_samples, device)
+    if kind not in ("levels", "weights"):
+        raise ValueError(f"distribution must be one of uniform, levels, weights; the state holds {kind!r}")
+    values: Tensor = state[kind].to(device)
+    if len(values) != num_samples:
+        raise ValueError(f"the state's distribution holds {len(values)} samples, this selector {num_samples}")
+    return Weights(values) if kind == "weights" else Levels(values, state["level_weights"].cpu().numpy())

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
+from carpediem.core.distribution import Levels, Uniform, Weights
+from carpediem.core.systematic import systematic_epoch
+
+
+def capped(expected, cap):
+    """Expected counts of which none exceeds the number of batches: what is cut off goes to the others."""
+    expected, fixed = list(expected), set()
+    while True:
+        over = [i for i, e in enumerate(expected) if i not in fixed and e > cap]
+        if not over:
+            return np.array(expected)
+        fixed.update(over)
+        rest = sum(e for i, e in enumerate(expected) if i not in fixed)
+        factor = (len(expected) - cap * len(fixed)) / rest if rest else 0
+        expected = [cap if i in fixed else e * factor for i, e in enumerate(expected)]
+
+
+def assert_epoch(drawn, expected, batch_size):
+    n = len(expected)
+    assert drawn.dtype == torch.int64
+    assert len(drawn) == n
+    for batch in drawn.split(batch_size):
+        assert len(batch.unique()) == len(batch)
+    counts = torch.bincount(drawn, minlength=n).numpy()
+    assert (counts >= np.floor(expected - 1e-9)).all()
+    assert (counts <= np.ceil(expected + 1e-9)).all()
+
+
+@st.composite
+def weighted(draw):
+    """Weights of few or many sizes, and a batch size that leaves a short last batch as often as not."""
+    n = draw(st.integers(1, 70))
+    pressure = draw(st.sampled_from([1.5, 10.0, 100.0, 1e6]))
+    exponents = draw(st.lists(st.integers(0, 6) | st.just(6), min_size=n, max_size=n))
+    weights = torch.tensor([pressure ** (-e / 6) for e in exponents], dtype=torch.float64)
+    return weights, draw(st.integers(1, n)), draw(st.integers(0, 2**32))
+
+
+@settings(max_examples=300)
+@given(weighted())
+def test_every_count_is_the_expected_one_rounded_up_or_down_and_batches_are_distinct(case):
+    weights, batch_size, seed = case
+    n = len(weights)
+    drawn = systematic_epoch(Weights(weights), batch_size, torch.Generator().manual_seed(seed))
+    expected = (weights / weights.sum() * n).numpy()
+    batches = n // batch_size
+    assert_epoch(drawn, capped(expected, batches), batch_size)
+    if expected.max() <= batches:
+        assert_epoch(drawn, expected, batch_size)
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 400), st.integers(1, 60), st.integers(0, 10**6))
+def test_the_same_holds_for_levels_in_larger_epochs(n, batch_size, seed):
+    batch_size = min(batch_size, n)
+    generator = torch.Generator().manual_seed(seed)
+    distribution = Levels(torch.randint(0, 4, (n,), generator=generator), np.array([1.0, 0.5, 0.1, 0.01]))
+    drawn = systematic_epoch(distribution, batch_size, generator)
+    expected = capped(distribution.probabilities().numpy() * n, n // batch_size)
+    assert_epoch(drawn, expected, batch_size)
+
+
+@given(st.integers(1, 200), st.integers(0, 1000))
+def test_with_equal_probabilities_an_epoch_is_a_shuffle(n, seed):
+    generator = torch.Generator().manual_seed(seed)
+    assert sorted(systematic_epoch(Uniform(n), 3, generator).tolist()) == list(range(n))
+    equal = Weights(torch.full((n,), 0.02, dtype=torch.float64))
+    assert sorted(systematic_epoch(equal, min(3, n), generator).tolist()) == list(range(n))
+
+
+def test_random_batch_and_pressure_1_give_permutations_that_differ_between_epochs():
+    for selector in (RandomBatch(50, 2, 4), RecencyBias(50, 2, 4, window=1, warm_up=1, pressure=1)):
+        sampler = AdaptiveSampler(selector, batch_size=8, draws="systematic")
+        epochs = [sampler.next_epoch() for _ in range(4)]
+        for drawn in epochs:
+            assert sorted(drawn.tolist()) == list(range(50))
+        assert len({tuple(drawn.tolist()) for drawn in epochs}) == 4
+
+
+def test_random_batch_shuffles_unless_told_to_draw_independently():
+    shuffled = AdaptiveSampler(RandomBatch(300, 2, 1), batch_size=10).next_epoch()
+    drawn = AdaptiveSampler(RandomBatch(300, 2, 1, draws="independent"), batch_size=10).next_epoch()
+    assert len(shuffled.unique()) == 300
+    assert 0.55 < len(drawn.unique()) / 300 < 0.72
+
+
+def test_expected_counts_are_right_on_average_and_in_every_batch(generator):
+    weights = torch.tensor([8, 5, 3, 3, 2, 1, 1, 1, 0.5, 0.3, 0.1, 0.1, 0], dtype=torch.float64)
+    n, batch_size, epochs = len(weights), 3, 3000
+    expected = weights / weights.sum() * n
+    assert expected.max() <= n // batch_size + 1
+    counts = torch.zeros(n)
+    light = torch.zeros(5)
+    for _ in range(epochs):
+        generator.manual_seed(int(torch.randint(2**40, (), generator=generator)))
+        drawn = systematic_epoch(Weights(weights), batch_size, generator)
+        counts += torch.bincount(drawn, minlength=n)
+        for number, batch in enumerate(drawn.split(batch_size)):
+            light[number] += ((batch >= 5) & (batch <= 7)).sum()
+    wanted = torch.from_numpy(capped(expected.numpy(), n // batch_size)).float()
+    # A count takes two neighbouring values, so that its deviation is at most 1/2.
+    assert ((counts / epochs - wanted).abs() < 4.5 * 0.5 / epochs**0.5).all()
+    assert counts[-1] == 0
+    # A light sample is as likely in one batch as in the next; the last one holds a single sample.
+    share = light / light.sum()
+    assert (share[:4] - share[:4].mean()).abs().max() < 0.02
+    assert share[4] == pytest.approx(1 / 13, abs=0.03)
+
+
+def test_a_sample_expected_more_often_than_there_are_batches_is_in_each_of_them(generator):
+    weights = torch.ones(20, dtype=torch.float64)
+    weights[7] = 1000.0
+    drawn = systematic_epoch(Weights(weights), 5, generator)
+    assert (drawn.reshape(4, 5) == 7).sum(dim=1).tolist() == [1, 1, 1, 1]
+    assert_epoch(drawn, np.where(np.arange(20) == 7, 4.0, 16 / 19), 5)
+
+
+def test_too_few_samples_of_positive_weight_for_distinct_batches_are_refused():
+    selector = WeightedBatch(10)
+    selector.set_weights((torch.arange(10) < 3).float())
+    with pytest.raises(ValueError, match=r"cannot spread 10 draws over 3 samples .* use draws='independent'"):
+        AdaptiveSampler(selector, batch_size=5, draws="systematic").next_epoch()
