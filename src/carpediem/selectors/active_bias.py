@@ -1,0 +1,80 @@
+"""Active Bias: favour the samples whose confidence varied (Chang, Learned-Miller and McCallum, 2017)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from carpediem.core.distribution import Distribution, Uniform, Weights
+from carpediem.core.moments import RunningMoments
+from carpediem.selectors.base import Selector, at_least_float32
+
+
+class ActiveBias(Selector):
+    """Draws by the deviation of the true label's probability over all past steps, P ∝ std + ε (Eq. 2).
+
+    Args:
+        num_samples: N.
+        num_classes: k.
+        epochs: how many epochs will be trained.
+        smoothness: ε, more than 0, so that no sample is lost for good.
+        warm_up: the uniform epochs at the start, fewer than `epochs`.
+        mode: "sample" draws by Eq. 2; "reweight" draws uniformly and weights the loss by Eq. 2 instead (see
+            `loss_weights`), as the authors' released code does.
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        num_classes: int,
+        epochs: int,
+        *,
+        smoothness: float = 0.02,
+        warm_up: int = 10,
+        mode: Literal["sample", "reweight"] = "sample",
+        **common: Any,
+    ) -> None:
+        super().__init__(
+            num_samples,
+            num_classes,
+            epochs,
+            warm_up=warm_up,
+            smoothness=float(smoothness),
+            mode=mode,
+            **common,
+        )
+        if not 0 < smoothness < float("inf"):
+            raise ValueError(f"smoothness must be more than 0 and finite, got {smoothness}")
+        if mode not in ("sample", "reweight"):
+            raise ValueError(f"mode must be 'sample' or 'reweight', got {mode!r}")
+        if epochs <= warm_up:
+            raise ValueError(
+                f"epochs must exceed warm_up = {warm_up} (nothing is selected during warm-up), got {epochs}; "
+                "train longer or warm up less"
+            )
+        self.smoothness, self.mode = float(smoothness), mode
+        self.moments = RunningMoments(num_samples, self.device)
+        self.add_state("count", self.moments.count)
+        self.add_state("sums", self.moments.sums)
+        self._loss_weights = torch.ones(num_samples, dtype=torch.float64, device=self.device)
+        self.add_state("loss_weights", self._loss_weights)
+
+    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+        probability = at_least_float32(logits).softmax(dim=1).gather(1, targets[:, None])[:, 0]
+        self.moments.record(indices, probability)
+
+    def build(self, epoch: int) -> Distribution:
+        weights = self.moments.deviation() + self.smoothness
+        if self.mode == "sample":
+            return Weights(weights)
+        self._loss_weights.copy_(weights)
+        return Uniform(self.num_samples, self.device)
+
+    def loss_weights(self, indices: Tensor) -> Tensor | None:
+        """With mode="reweight": the weight of each sample of the batch, 1 on average; 1 during warm-up."""
+        if self.mode != "reweight":
+            return None
+        weights = self._loss_weights[indices.to(self.device)]
+        return (weights / weights.mean()).float()

@@ -1,0 +1,281 @@
+"""What every method is: something that watches training and says what the next epoch is drawn from."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from carpediem.core.arrays import native
+from carpediem.core.distribution import Distribution, Uniform, distribution_from_state
+
+Draws = Literal["independent", "systematic"]
+DRAWS: tuple[Draws, ...] = ("independent", "systematic")
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+class Selector(ABC):
+    """A method of batch selection.
+
+    To write one, implement `record` (take in a step) and `build` (what epoch e is drawn from), and name
+    every tensor that has to survive a checkpoint with `add_state`. Checks, checkpoints, the order of epochs and
+    the warm-up are done here. `carpediem.testing` checks the result.
+
+    Args:
+        num_samples: N, the length of the data set.
+        num_classes: k, the number of columns of the logits; None leaves logits and targets unchecked and
+            unread.
+        epochs: how many epochs will be trained; None for methods that do not need to know.
+        warm_up: epochs of uniform sampling before selection begins.
+        on_nonfinite: "raise" refuses a batch whose logits are not all finite, "skip" passes over it and counts
+            it in `skipped`. On an accelerator such a batch never enters the history either, and is reported by
+            the next `refresh`, since looking at it any sooner would stall the device.
+        device: where the state lives. On an accelerator `observe` and the draws never wait for the host.
+        options: the method's own settings; a checkpoint made with others is refused.
+
+    Attributes:
+        epoch: the epoch that `distribution` is for; -1 before the first `refresh`.
+        draws: how an epoch should be drawn unless the sampler is told otherwise.
+    """
+
+    draws: Draws = "independent"
+    _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")
+
+    def __init__(
+        self,
+        num_samples: int,
+        num_classes: int | None = None,
+        epochs: int | None = None,
+        *,
+        warm_up: int = 0,
+        on_nonfinite: Literal["raise", "skip"] = "raise",
+        device: torch.device | str = "cpu",
+        **options: Any,
+    ) -> None:
+        check_integer("num_samples", num_samples, at_least=1)
+        if num_classes is not None:
+            check_integer("num_classes", num_classes, at_least=2)
+        if epochs is not None:
+            check_integer("epochs", epochs, at_least=1)
+        check_integer("warm_up", warm_up, at_least=0)
+        if on_nonfinite not in ("raise", "skip"):
+            raise ValueError(f"on_nonfinite must be 'raise' or 'skip', got {on_nonfinite!r}")
+        self.num_samples, self.num_classes, self.epochs = num_samples, num_classes, epochs
+        self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
+        self.device = torch.device(device)
+        self.epoch = -1
+        self._options = {"warm_up": warm_up, **options}
+        self._tensors: dict[str, Tensor] = {}
+        # Batches passed over, and batches that held an index or a target out of range (seen on devices only).
+        self._faults = torch.zeros(2, dtype=torch.int64, device=self.device)
+        self.add_state("faults", self._faults)
+        self._distribution: Distribution = Uniform(num_samples, self.device)
+
+    # -- what a method implements -----------------------------------------------------------------------
+
+    @abstractmethod
+    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+        """Take in one checked step.
+
+        Args:
+            indices: (b,), int64, on `device`. On an accelerator a batch that must not be kept has
+                index `num_samples` throughout: give every tensor of `add_state` one row more to drop it into.
+            logits: (b, k), detached, on `device`.
+            targets: (b,), int64, on `device`.
+        """
+
+    @abstractmethod
+    def build(self, epoch: int) -> Distribution:
+        """What `epoch` is drawn from; asked for only after the warm-up."""
+
+    def loss_weights(self, indices: Tensor) -> Tensor | None:
+        """Weights for the loss of each sample of a batch, for methods that re-weight; else None."""
+        return None
+
+    def rebuild(self, state: dict[str, Any]) -> Distribution:
+        """The distribution that its own `state_dict` describes; for methods that bring a `Distribution` of their own."""
+        return distribution_from_state(state, self.num_samples, self.device)
+
+    def add_state(self, name: str, tensor: Tensor) -> None:
+        """Make a tensor part of the checkpoint. It is restored in place: keep writing into the same one."""
+        self._tensors[name] = tensor
+
+    # -- what a training program calls -------------------------------------------------------------------
+
+    @property
+    def distribution(self) -> Distribution:
+        """What the current epoch is drawn from."""
+        return self._distribution
+
+    @property
+    def skipped(self) -> int:
+        """How many batches were passed over because their logits were not finite."""
+        return int(self._faults[0])
+
+    @torch.no_grad()
+    def observe(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+        """Take in one training step: the samples of the batch, what the network said, their labels.
+
+        Args:
+            indices: (b,), integers in [0, N). An index may occur more than once.
+            logits: (b, k), any floating type and device, with or without gradients.
+            targets: (b,), integers in [0, k).
+
+        Raises:
+            TypeError, ValueError: the batch is refused whole and the state stays as it was.
+        """
+        if self.num_classes is None:
+            return
+        indices = _column("indices", indices)
+        targets = _column("targets", targets)
+        if not isinstance(logits, Tensor) or not logits.is_floating_point():
+            raise TypeError(f"logits must be a tensor of floating-point numbers, got {_kind(logits)}")
+        shape = (len(indices), self.num_classes)
+        if logits.shape != shape:
+            raise ValueError(
+                f"logits must have shape {shape}, a row an index and a column a class, got {tuple(logits.shape)}"
+            )
+        if len(targets) != len(indices):
+            raise ValueError(f"targets must be as many as indices = {len(indices)}, got {len(targets)}")
+        if len(indices) == 0:
+            return
+        indices, targets = (t.to(self.device, torch.int64, non_blocking=True) for t in (indices, targets))
+        logits = logits.detach().to(self.device, non_blocking=True)
+        if self.device.type == "cpu":
+            check_range("indices", indices, self.num_samples, "num_samples")
+            check_range("targets", targets, self.num_classes, "num_classes")
+            # A finite sum has finite terms, and costs a third of looking at each; a sum may overflow, though.
+            if not math.isfinite(logits.sum()) and not bool(logits.isfinite().all()):
+                if self.on_nonfinite == "raise":
+                    raise ValueError(
+                        f"logits must be finite, got {int((~logits.isfinite()).sum())} values that are not; "
+                        "on_nonfinite='skip' passes over such batches and counts them"
+                    )
+                self._faults[0] += 1
+                return
+        else:
+            indices, targets = self._masked(indices, logits, targets)
+        self.record(indices, logits, targets)
+
+    def _masked(self, indices: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Indices and targets, the indices `num_samples` throughout for a batch to drop: checked without waiting."""
+        assert self.num_classes is not None
+        infinite = ~logits.isfinite().all()
+        outside = ((indices < 0) | (indices >= self.num_samples)).any()
+        outside |= ((targets < 0) | (targets >= self.num_classes)).any()
+        self._faults += torch.stack((infinite, outside))
+        kept = torch.where(infinite | outside, self.num_samples, indices)
+        return kept, targets.clamp(0, self.num_classes - 1)
+
+    def refresh(self, epoch: int) -> None:
+        """Build the distribution for `epoch` (0-based) from what was observed so far."""
+        check_integer("epoch", epoch, at_least=0)
+        if epoch <= self.epoch:
+            raise ValueError(
+                f"epoch must come after epoch {self.epoch}, for which batches were drawn, got {epoch}"
+            )
+        if self.epochs is not None and epoch >= self.epochs:
+            raise ValueError(
+                f"epoch must be less than epochs = {self.epochs}, got {epoch}; build the selector with the "
+                "number of epochs that will be trained"
+            )
+        if self.device.type != "cpu":
+            self._report_faults()
+        chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
+        self._distribution, self.epoch = chosen, epoch
+
+    def _report_faults(self) -> None:
+        infinite, outside = self._faults.tolist()
+        if outside:
+            self._faults[1] = 0
+            raise ValueError(
+                f"{outside} batches held an index outside [0, {self.num_samples}) or a target outside "
+                f"[0, {self.num_classes}); they were not taken in"
+            )
+        if infinite and self.on_nonfinite == "raise":
+            self._faults[0] = 0
+            raise ValueError(
+                f"logits must be finite, {infinite} batches held values that are not and were not taken in; "
+                "on_nonfinite='skip' passes over such batches and counts them"
+            )
+
+    # -- checkpoints -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that affects what is drawn next, as a flat dictionary of tensors, numbers and strings."""
+        state: dict[str, Any] = {"method": type(self).__name__, "epoch": self.epoch}
+        state |= {name: getattr(self, name) for name in self._PLAIN} | self._options
+        state |= {f"state.{name}": tensor.clone() for name, tensor in self._tensors.items()}
+        return state | {f"distribution.{k}": v for k, v in self._distribution.state_dict().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a `state_dict` of a selector built with the same arguments.
+
+        Raises:
+            ValueError: the state is of another method, size or option; nothing was changed.
+        """
+        own = {"method": type(self).__name__, **{n: getattr(self, n) for n in self._PLAIN}, **self._options}
+        for name in (*own, "epoch"):
+            if name not in state:
+                raise ValueError(f"the state has no {name!r}; it is no state of {own['method']}")
+            if (value := own.get(name, state[name])) != state[name]:
+                raise ValueError(
+                    f"the state holds {name}={state[name]!r}, this selector {name}={value!r}; build it with "
+                    f"{name}={state[name]!r}"
+                    if name != "method"
+                    else f"the state is of {state[name]}, this selector is {value}; build a {state[name]}"
+                )
+        for name, tensor in self._tensors.items():
+            found = state.get(f"state.{name}")
+            if not isinstance(found, Tensor) or found.shape != tensor.shape or found.dtype != tensor.dtype:
+                raise ValueError(
+                    f"the state must hold {name!r} as {_kind(tensor)} of shape {tuple(tensor.shape)}, it holds "
+                    f"{_kind(found)}"
+                    + (f" of shape {tuple(found.shape)}" if isinstance(found, Tensor) else "")
+                )
+        frozen = {
+            k.removeprefix("distribution."): v for k, v in state.items() if k.startswith("distribution.")
+        }
+        distribution = self.rebuild(frozen)
+        for name, tensor in self._tensors.items():
+            tensor.copy_(state[f"state.{name}"])
+        self._distribution, self.epoch = distribution, state["epoch"]
+
+
+def check_integer(name: str, value: object, *, at_least: int) -> None:
+    """Refuse what is not an integer of at least `at_least`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value}")
+
+
+def at_least_float32(logits: Tensor) -> Tensor:
+    """The logits in float32 or, where they come so, float64: what is finite stays finite."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def check_range(name: str, values: Tensor, stop: int, stop_name: str) -> None:
+    """Refuse integers outside [0, stop)."""
+    host = native(values)
+    low, high = int(host.min()), int(host.max())
+    if low < 0 or high >= stop:
+        raise ValueError(
+            f"{name} must lie in [0, {stop}), {stop_name} being {stop}; got {low if low < 0 else high}"
+        )
+
+
+def _column(name: str, values: object) -> Tensor:
+    """A one-dimensional integer tensor."""
+    if not isinstance(values, Tensor) or values.dtype not in INTEGERS:
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}")
+    if values.dim() != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}")
+    return values
+
+
+def _kind(value: object) -> str:
+    return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else repr(value)[:80]

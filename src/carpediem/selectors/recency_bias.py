@@ -1,0 +1,80 @@
+"""Recency Bias: favour the samples whose recent predictions disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from carpediem.core.distribution import Distribution, Levels, Uniform
+from carpediem.core.history import LabelHistory
+from carpediem.core.pressure import pressure_schedule
+from carpediem.core.uncertainty import index_level, pressed_weights
+from carpediem.selectors.base import Selector, check_integer
+
+
+class RecencyBias(Selector):
+    """Draws by the entropy of each sample's last predictions, P ∝ s^(-Q(U)/N) (Eq. 8).
+
+    Args:
+        num_samples: N.
+        num_classes: k.
+        epochs: how many epochs will be trained, more than `warm_up`.
+        window: q, how many predictions are kept, at most 32.
+        pressure: s₀, how many times likelier than a settled sample an uncertain one may be.
+        schedule: "decayed" lets the pressure fall to 1 in the last epoch (Eq. 9), "constant" keeps it.
+        warm_up: γ, the uniform epochs at the start, at least `window`.
+
+    >>> selector = RecencyBias(num_samples=50_000, num_classes=10, epochs=100)
+    >>> selector.window, selector.pressure, selector.warm_up
+    (10, 100.0, 10)
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        num_classes: int,
+        epochs: int,
+        *,
+        window: int = 10,
+        pressure: float = 100.0,
+        schedule: str = "decayed",
+        warm_up: int = 10,
+        **common: Any,
+    ) -> None:
+        check_integer("window", window, at_least=1)
+        super().__init__(
+            num_samples,
+            num_classes,
+            epochs,
+            warm_up=warm_up,
+            window=window,
+            pressure=float(pressure),
+            schedule=schedule,
+            **common,
+        )
+        if warm_up < window:
+            raise ValueError(
+                f"warm_up must be at least window = {window}, so that the windows fill before they count, "
+                f"got {warm_up}"
+            )
+        self.window, self.pressure = window, float(pressure)
+        self._schedule = pressure_schedule(schedule, start=self.pressure, warm_up=warm_up, epochs=epochs)
+        self.history = LabelHistory(num_samples, num_classes, window, self.device)
+        self.add_state("labels", self.history.labels)
+        self.add_state("cursor", self.history.cursor)
+        # 139 numbers for q = 10: Eq. 6 and 7 are evaluated once a level, here.
+        self._index = index_level(self.history.shapes.uncertainties(num_classes), num_samples)
+
+    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+        self.history.record(indices, logits.argmax(dim=1))
+
+    def pressure_at(self, epoch: int) -> float | None:
+        """The pressure s of an epoch; None during warm-up."""
+        return None if epoch < self.warm_up else self._schedule(epoch)
+
+    def build(self, epoch: int) -> Distribution:
+        pressure = self._schedule(epoch)
+        if pressure == 1:
+            return Uniform(self.num_samples, self.device)
+        return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))

@@ -1,0 +1,53 @@
+"""Scores that a training program hands in."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from carpediem.selectors.base import check_range
+
+
+def placed_values(
+    name: str, values: Tensor, indices: Tensor | None, num_samples: int, device: torch.device
+) -> tuple[Tensor, Tensor | slice]:
+    """The values and where they go, both on `device`.
+
+    Raises:
+        TypeError, ValueError: a value is negative or not finite, an index lies outside [0, N), or the numbers of
+            both differ.
+    """
+    values = torch.as_tensor(values, device=device).detach()
+    if values.is_complex() or values.dtype == torch.bool:
+        raise TypeError(f"{name} must be real numbers, got {values.dtype}")
+    if indices is None:
+        where: Tensor | slice = slice(0, num_samples)
+        expected = num_samples
+    else:
+        where = torch.as_tensor(indices, device=device)
+        if where.is_floating_point() or where.dtype == torch.bool:
+            raise TypeError(f"indices must be integers, got {where.dtype}")
+        if where.dim() != 1:
+            raise ValueError(f"indices must have one dimension, got shape {tuple(where.shape)}")
+        where = where.long()
+        expected = where.numel()
+        if expected:
+            check_range("indices", where, num_samples, "num_samples")
+            where, values = _last_of_each(where, values)
+            expected = where.numel() if values.shape == where.shape else expected
+    if values.shape != (expected,):
+        raise ValueError(f"{name} must have shape ({expected},), one a sample, got {tuple(values.shape)}")
+    good = values.isfinite() & (values >= 0)
+    if not bool(good.all()):
+        raise ValueError(f"{name} must be finite and at least 0, got {values[~good][0].item()}")
+    return values, where
+
+
+def _last_of_each(where: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Drops all but the last value of an index that occurs more than once."""
+    if values.shape != where.shape:
+        return where, values
+    ordered, order = where.sort(stable=True)
+    last = torch.ones_like(ordered, dtype=torch.bool)
+    last[:-1] = ordered[1:] != ordered[:-1]
+    return ordered[last], values[order[last]]

@@ -1,0 +1,166 @@
+"""How to write a selector, and what the contract says when something in it is forgotten."""
+
+import pytest
+import torch
+
+from carpediem import AdaptiveSampler, Selector
+from carpediem.core.distribution import Weights
+from carpediem.testing import (
+    CONTRACT,
+    bad_batches_are_refused_whole,
+    check_selector,
+    distribution_stays_as_it_is_within_an_epoch,
+    distribution_sums_to_one,
+    global_generator_is_left_alone,
+    gradients_stay_untouched,
+    inputs_stay_unmodified,
+    nothing_but_finite_logits_is_kept,
+    observe_takes_any_floating_type,
+    resume_equals_never_having_stopped,
+    same_seed_gives_same_batches,
+    state_holds_tensors_and_plain_values,
+    states_of_others_are_refused,
+)
+
+
+class LeastConfident(Selector):
+    """Draws in proportion to 1 - the largest probability that the network gave to a sample last, plus a floor."""
+
+    def __init__(self, num_samples, num_classes, epochs, *, floor=0.05, **common):
+        super().__init__(num_samples, num_classes, epochs, floor=floor, **common)
+        self.floor = floor
+        # A row more than there are samples: on an accelerator batches to be dropped are written there.
+        self.doubt = torch.ones(num_samples + 1, dtype=torch.float64, device=self.device)
+        self.add_state("doubt", self.doubt)
+
+    def record(self, indices, logits, targets):
+        self.doubt[indices] = 1 - logits.double().softmax(dim=1).amax(dim=1)
+
+    def build(self, epoch):
+        return Weights(self.doubt[:-1] + self.floor)
+
+
+def make():
+    return LeastConfident(num_samples=50, num_classes=4, epochs=6, warm_up=1)
+
+
+@pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
+def test_a_selector_of_twenty_lines_keeps_the_contract(check):
+    check(make)
+
+
+def test_a_selector_of_twenty_lines_draws_what_it_is_for():
+    selector = make()
+    sampler = AdaptiveSampler(selector, batch_size=5)
+    sampler.next_epoch()
+    logits = torch.zeros(50, 4)
+    logits[:25, 0] = 9.0
+    selector.observe(torch.arange(50), logits, torch.zeros(50, dtype=torch.int64))
+    drawn = sampler.next_epoch()
+    assert (drawn >= 25).sum() > 3 * (drawn < 25).sum()
+
+
+class ForgetsItsState(LeastConfident):
+    def add_state(self, name, tensor):
+        if name != "doubt":
+            super().add_state(name, tensor)
+
+
+class RebindsItsState(LeastConfident):
+    def record(self, indices, logits, targets):
+        self.doubt = self.doubt.clone()
+        super().record(indices, logits, targets)
+
+
+class DrawsFromTheGlobalGenerator(LeastConfident):
+    def build(self, epoch):
+        return Weights(self.doubt[:-1] + torch.rand(self.num_samples))
+
+
+class SeedsTheGlobalGenerator(LeastConfident):
+    def build(self, epoch):
+        torch.manual_seed(epoch)
+        return super().build(epoch)
+
+
+class ChangesTheLogits(LeastConfident):
+    def record(self, indices, logits, targets):
+        logits -= logits.amax(dim=1, keepdim=True)
+        super().record(indices, logits, targets)
+
+
+class ChangesTheEpochUnderway(LeastConfident):
+    def build(self, epoch):
+        return Weights(self.doubt[:-1])
+
+
+class KeepsNonfiniteLogits(LeastConfident):
+    def observe(self, indices, logits, targets):
+        self.record(indices, logits.detach(), targets)
+
+
+class CannotDoHalfPrecision(LeastConfident):
+    def record(self, indices, logits, targets):
+        if logits.dtype == torch.float16:
+            logits = logits * 1e6
+        super().record(indices, logits, targets)
+
+
+class TakesAnyState(LeastConfident):
+    def load_state_dict(self, state):
+        self.doubt.copy_(state["state.doubt"][: len(self.doubt)])
+        self.epoch = state["epoch"]
+
+
+class HandsOutItsOwnMemory(LeastConfident):
+    def state_dict(self):
+        return {**super().state_dict(), "state.doubt": self.doubt}
+
+
+class SumsToTwo(LeastConfident):
+    class Twice(Weights):
+        def probabilities(self, indices=None):
+            return 2 * super().probabilities(indices)
+
+    def build(self, epoch):
+        return self.Twice(self.doubt[:-1] + self.floor)
+
+
+BROKEN = (
+    (ForgetsItsState, resume_equals_never_having_stopped, "restore all of it|probabilities of epoch"),
+    (RebindsItsState, resume_equals_never_having_stopped, "probabilities of epoch"),
+    (DrawsFromTheGlobalGenerator, same_seed_gives_same_batches, "global random generator"),
+    (DrawsFromTheGlobalGenerator, global_generator_is_left_alone, "global random generator moved"),
+    (SeedsTheGlobalGenerator, global_generator_is_left_alone, "global random generator moved"),
+    (ChangesTheLogits, inputs_stay_unmodified, "leave logits as they were"),
+    (ChangesTheLogits, gradients_stay_untouched, "leave the graph of the logits usable"),
+    (ChangesTheEpochUnderway, distribution_stays_as_it_is_within_an_epoch, "observe must not change"),
+    (KeepsNonfiniteLogits, nothing_but_finite_logits_is_kept, "must be refused"),
+    (CannotDoHalfPrecision, observe_takes_any_floating_type, "float16"),
+    (TakesAnyState, states_of_others_are_refused, "must refuse a state"),
+    (HandsOutItsOwnMemory, state_holds_tensors_and_plain_values, "must be a copy"),
+    (SumsToTwo, distribution_sums_to_one, "must sum to 1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "words"), BROKEN, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_a_broken_selector_fails_the_check_that_is_about_it(broken, check, words):
+    with pytest.raises(AssertionError, match=words):
+        check(lambda: broken(num_samples=50, num_classes=4, epochs=6, warm_up=1))
+
+
+@pytest.mark.parametrize("broken", sorted({b for b, _, _ in BROKEN}, key=lambda b: b.__name__))
+def test_a_broken_selector_fails_the_whole_contract(broken):
+    with pytest.raises((AssertionError, ValueError)):
+        check_selector(lambda: broken(num_samples=50, num_classes=4, epochs=6, warm_up=1))
+
+
+def test_a_selector_that_checks_nothing_is_told_which_argument_it_let_through():
+    class ChecksNothing(LeastConfident):
+        def observe(self, indices, logits, targets):
+            """Takes nothing in, so refuses nothing."""
+
+    with pytest.raises(AssertionError, match="observe must refuse indices that are floats with a TypeError"):
+        bad_batches_are_refused_whole(lambda: ChecksNothing(50, 4, 6))
