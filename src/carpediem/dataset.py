@@ -1,0 +1,46 @@
+"""A data set whose items say which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from torch.utils.data import Dataset, IterableDataset
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
+    """Yields (index, item) for any map-style data set.
+
+    With the default collation a loader over it gives `indices, batch`.
+
+    >>> Indexed(["a", "b"])[1]
+    (1, 'b')
+    """
+
+    def __init__(self, dataset: Dataset[Item] | Sequence[Item]) -> None:
+        if isinstance(dataset, IterableDataset):
+            raise TypeError(
+                "dataset must be map-style (with __getitem__ and __len__), got the IterableDataset "
+                f"{type(dataset).__name__}; samples of a stream have no index to select by"
+            )
+        if not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
+            raise TypeError(
+                f"dataset must be map-style, with __getitem__ and __len__, got {type(dataset).__name__}"
+            )
+        self.dataset = dataset
+        if len(self) == 0:
+            raise ValueError("dataset must hold at least one sample, got an empty one")
+
+    def __len__(self) -> int:
+        return len(self.dataset)  # type: ignore[arg-type]
+
+    def __getitem__(self, index: int) -> tuple[int, Item]:
+        return index, self.dataset[index]
+
+    def __getitems__(self, indices: list[int]) -> list[tuple[int, Item]]:
+        """A whole batch at once, fetched at once where the data set can."""
+        fetch = getattr(self.dataset, "__getitems__", None)
+        items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
+        return list(zip(indices, items, strict=True))

@@ -1,0 +1,250 @@
+"""The sampler that a DataLoader draws its indices from."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Sampler
+
+from carpediem.core.systematic import systematic_epoch
+from carpediem.selectors.base import DRAWS, Draws, Selector, check_integer
+
+FIRST_CHUNK, LARGEST_CHUNK = (
+    1 << 12,
+    1 << 16,
+)  # draws made at a time: few at first, so that an epoch starts soon
+
+
+class AdaptiveSampler(Sampler[int]):
+    """A stream of indices, N an epoch, drawn by a selector; every run of `batch_size` is distinct.
+
+    Each iteration is the next epoch, and begins by refreshing the selector. The stream is a pure
+    function of the seed, the epoch and the selector's distribution: no other random generator is read or set.
+
+    Args:
+        selector: the method.
+        batch_size: the number of samples of one training step, over all ranks.
+        seed: any integer of at least 0.
+        draws: "independent" draws each batch anew; "systematic" gives each sample ⌊N·P⌋ or ⌈N·P⌉ places in the
+            epoch, its copies in different batches, which at pressure 1 is a shuffle. By default as the selector
+            says: independent, but a shuffle for `RandomBatch`.
+        rank: which share of each batch this process trains on.
+        world_size: into how many shares a batch is dealt; it divides `batch_size`. A DataLoader then takes
+            `batch_size // world_size`.
+
+    >>> from carpediem import RandomBatch
+    >>> sampler = AdaptiveSampler(RandomBatch(num_samples=6, num_classes=2, epochs=2), batch_size=3)
+    >>> sorted(sampler), sorted(sampler)
+    ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])
+    """
+
+    def __init__(
+        self,
+        selector: Selector,
+        *,
+        batch_size: int,
+        seed: int = 0,
+        draws: Draws | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        if not isinstance(selector, Selector):
+            raise TypeError(f"selector must be a carpediem.Selector, got {type(selector).__name__}")
+        check_integer("batch_size", batch_size, at_least=1)
+        check_integer("seed", seed, at_least=0)
+        check_integer("world_size", world_size, at_least=1)
+        check_integer("rank", rank, at_least=0)
+        if batch_size > selector.num_samples:
+            raise ValueError(
+                f"batch_size must be at most num_samples = {selector.num_samples}, a batch holds a sample once, "
+                f"got {batch_size}"
+            )
+        if batch_size % world_size:
+            raise ValueError(
+                f"batch_size must be a multiple of world_size = {world_size} (it is the batch of all ranks "
+                f"together), got {batch_size}"
+            )
+        if rank >= world_size:
+            raise ValueError(f"rank must be less than world_size = {world_size}, got {rank}")
+        draws = selector.draws if draws is None else draws
+        if draws not in DRAWS:
+            raise ValueError(f"draws must be one of {', '.join(DRAWS)}, got {draws!r}")
+        self.selector, self.batch_size, self.seed, self.draws = selector, batch_size, seed, draws
+        self.rank, self.world_size = rank, world_size
+        self._next = (0, 0)  # epoch and position at which the next iteration begins
+        self._reading: tuple[int, int, int, Iterator[int]] | None = None
+
+    def __len__(self) -> int:
+        """How many indices a whole epoch gives to this rank."""
+        return _share(self.selector.num_samples, self.batch_size, self.rank, self.world_size)
+
+    def __iter__(self) -> Iterator[int]:
+        # `chain` hands out the numbers of each list without running Python code for every one of them.
+        return chain.from_iterable(self._lists())
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is being drawn, or comes next when none is."""
+        return self._place()[0]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next iteration is. Needed by nobody, harmless however often it is called."""
+        check_integer("epoch", epoch, at_least=0)
+        if self._reading is not None and self._reading[0] == epoch:
+            return
+        self._reading = None  # an iteration of another epoch that was left halfway is over
+        if epoch != self._next[0]:
+            self._next = (epoch, 0)
+
+    def next_epoch(self) -> Tensor:
+        """The next epoch's indices at once, int64, on the selector's device: for data that lives there too."""
+        epoch, position = self._begin()
+        parts = [_rows(drawn, self.rank, self.world_size) for _, drawn in self._drawn(epoch, position)]
+        self._reading = None
+        return torch.cat(parts)
+
+    def _begin(self) -> tuple[int, int]:
+        epoch, position = self._next
+        if position and self.selector.epoch != epoch:
+            raise ValueError(
+                f"the sampler stands inside epoch {epoch}, but the selector at epoch {self.selector.epoch}; load "
+                "the state of both, taken at the same moment"
+            )
+        if self.selector.epoch != epoch:
+            self.selector.refresh(epoch)
+        self._next = (epoch + 1, 0)
+        return epoch, position
+
+    def _lists(self) -> Iterator[Iterator[int]]:
+        epoch, position = self._begin()
+        for start, drawn in self._drawn(epoch, position):
+            numbers = iter(_rows(drawn, self.rank, self.world_size).tolist())
+            self._reading = (epoch, start, operator.length_hint(numbers), numbers)
+            yield numbers
+        self._reading = None
+
+    def _drawn(self, epoch: int, position: int) -> Iterator[tuple[int, Tensor]]:
+        """Parts of the global stream from `position` on, each with where it starts: (batches, size) or less."""
+        n, size = self.selector.num_samples, self.batch_size
+        distribution, device = self.selector.distribution, self.selector.device
+        seed = _mixed(self.seed, epoch)
+        whole_epoch: Tensor | None = None
+        start = 0
+        for number, stop in enumerate(_chunk_ends(n, size)):
+            if stop > position:
+                generator = torch.Generator(device).manual_seed((seed + number) % 2**63)
+                width = min(size, stop - start)
+                if self.draws == "independent":
+                    drawn = distribution.draw((stop - start) // width, width, generator)
+                else:
+                    if whole_epoch is None:
+                        generator.manual_seed(seed)
+                        whole_epoch = systematic_epoch(distribution, size, generator)
+                    drawn = whole_epoch[start:stop].reshape(-1, width)
+                yield from _from(start, drawn, position)
+            start = stop
+
+    def _place(self) -> tuple[int, int]:
+        """Epoch and position of the stream, counted over all ranks."""
+        if self._reading is None:
+            return self._next
+        epoch, start, length, numbers = self._reading
+        share = self.batch_size // self.world_size
+        batches, rest = divmod(length - operator.length_hint(numbers), share)
+        position = start + batches * self.batch_size + rest * self.world_size
+        return (epoch, position) if position < self.selector.num_samples else (epoch + 1, 0)
+
+    def state_dict(self, position: int | None = None) -> dict[str, Any]:
+        """Where the stream stands: small, so that it can be taken at every batch. The selector has its own state.
+
+        Args:
+            position: how many indices of this epoch, over all ranks, have been trained on. Needed only where a
+                DataLoader with workers has drawn ahead of training: `steps_done * batch_size`. At an epoch's end
+                that is N, not 0 of the next epoch.
+        """
+        epoch, drawn = self._place()
+        if position is not None:
+            check_integer("position", position, at_least=0)
+            if position > self.selector.num_samples:
+                raise ValueError(f"position must be at most {self.selector.num_samples}, got {position}")
+            # Where workers have drawn the epoch to its end, training is still inside the one before.
+            epoch = self.selector.epoch if self.selector.epoch >= 0 else epoch
+            epoch, drawn = (epoch + 1, 0) if position == self.selector.num_samples else (epoch, position)
+        return {
+            "epoch": epoch,
+            "position": drawn,
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "draws": self.draws,
+            "num_samples": self.selector.num_samples,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where a `state_dict` was taken; the number of ranks may be another one."""
+        own = self.state_dict()
+        for name in own:
+            if name not in state:
+                raise ValueError(f"the state has no {name!r}; it is no state of an AdaptiveSampler")
+        for name in ("epoch", "position", "seed"):
+            check_integer(name, state[name], at_least=0)
+        for name in ("num_samples", "batch_size", "draws"):
+            if state[name] != own[name]:
+                raise ValueError(
+                    f"the state holds {name}={state[name]!r}, this sampler {name}={own[name]!r}; build it with "
+                    f"{name}={state[name]!r}"
+                )
+        if state["position"] % self.world_size:
+            raise ValueError(
+                f"position must be a multiple of world_size = {self.world_size}, the state holds "
+                f"{state['position']}; take it between two batches"
+            )
+        self.seed = state["seed"]
+        self._next, self._reading = (state["epoch"], state["position"]), None
+
+
+def _chunk_ends(num_samples: int, batch_size: int) -> Iterator[int]:
+    """Where the parts end that are drawn at a time: whole batches, more and more, the short last one alone."""
+    full = num_samples - num_samples % batch_size
+    end, draws = 0, FIRST_CHUNK
+    while end < full:
+        end = min(end + max(draws // batch_size, 1) * batch_size, full)
+        draws = min(4 * draws, LARGEST_CHUNK)
+        yield end
+    if full < num_samples:
+        yield num_samples
+
+
+def _from(start: int, drawn: Tensor, position: int) -> Iterator[tuple[int, Tensor]]:
+    """The part of `drawn`, which begins at `start`, from `position` on: the rest of a batch, then whole ones."""
+    if position <= start:
+        yield start, drawn
+        return
+    batches, inside = divmod(position - start, drawn.shape[1])
+    if inside:
+        yield position, drawn[batches, inside:].reshape(1, -1)
+        batches += 1
+    if batches < len(drawn):
+        yield start + batches * drawn.shape[1], drawn[batches:]
+
+
+def _rows(drawn: Tensor, rank: int, world_size: int) -> Tensor:
+    """This rank's share of each batch, one batch after the other."""
+    return drawn[:, rank::world_size].reshape(-1)
+
+
+def _share(num_samples: int, batch_size: int, rank: int, world_size: int) -> int:
+    full, tail = divmod(num_samples, batch_size)
+    return full * (batch_size // world_size) + len(range(rank, tail, world_size))
+
+
+def _mixed(seed: int, epoch: int) -> int:
+    """A seed for (seed, epoch), far from those of its neighbours (the finaliser of splitmix64)."""
+    value = (seed * 0x9E3779B97F4A7C15 + (epoch + 1) * 0xD1B54A32D192ED03) % 2**64
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+    return (value ^ value >> 31) % 2**63

@@ -1,0 +1,84 @@
+import copy
+import pickle
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from carpediem import Indexed
+
+
+class Fetching(Dataset):
+    """Fetches batches at once and counts how often."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        raise AssertionError("a data set that can fetch a batch is asked for batches")
+
+    def __getitems__(self, indices):
+        self.calls.append(list(indices))
+        return [index * 10 for index in indices]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield 1
+
+
+class Unsized(Dataset):
+    def __getitem__(self, index):
+        return index
+
+
+def test_items_come_with_their_index():
+    data = Indexed(["a", "b", "c"])
+    assert [data[i] for i in range(len(data))] == [(0, "a"), (1, "b"), (2, "c")]
+
+
+def test_batches_are_fetched_at_once_where_the_data_set_can():
+    inner = Fetching()
+    (indices, values), *_ = DataLoader(Indexed(inner), batch_size=5, sampler=[3, 1, 4, 1, 5])
+    assert inner.calls == [[3, 1, 4, 1, 5]]
+    assert indices.tolist() == [3, 1, 4, 1, 5]
+    assert torch.equal(values, indices * 10)
+
+
+def test_batches_are_fetched_one_by_one_where_it_cannot():
+    (indices, (x, y)), *_ = DataLoader(Indexed([(i, 2 * i) for i in range(5)]), batch_size=3)
+    assert indices.tolist() == x.tolist() == [0, 1, 2]
+    assert y.tolist() == [0, 2, 4]
+
+
+def test_the_wrapper_survives_pickling_and_copying():
+    data = Indexed(["a", "b"])
+    for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data), copy.copy(data)):
+        assert other[1] == (1, "b")
+
+
+def test_a_wrapper_that_is_being_unpickled_lacks_attributes_without_recursing():
+    assert not hasattr(Indexed.__new__(Indexed), "dataset")
+    assert not hasattr(Indexed.__new__(Indexed), "anything")
+
+
+def test_a_stream_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"dataset must be map-style .* got the IterableDataset Stream"):
+        Indexed(Stream())
+
+
+def test_what_has_no_items_is_refused_by_type():
+    with pytest.raises(
+        TypeError, match="dataset must be map-style, with __getitem__ and __len__, got Unsized"
+    ):
+        Indexed(Unsized())
+    with pytest.raises(TypeError, match="dataset must be map-style, with __getitem__ and __len__, got int"):
+        Indexed(3)
+
+
+def test_an_empty_data_set_is_refused():
+    with pytest.raises(ValueError, match="dataset must hold at least one sample, got an empty one"):
+        Indexed([])

@@ -1,0 +1,239 @@
+# ruff: noqa: NPY002 (that numpy's global generator stays as it is can only be seen by asking it)
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import BatchSampler
+
+from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
+from carpediem.core.distribution import Uniform
+from carpediem.sampler import FIRST_CHUNK
+from reference.selectors import SELECTORS, observe_epoch, steps
+
+DRAWS = ("independent", "systematic")
+every_selector = pytest.mark.parametrize("make", SELECTORS, ids=lambda make: make.__name__)
+both_draws = pytest.mark.parametrize("draws", DRAWS)
+
+
+@both_draws
+@every_selector
+def test_next_epoch_equals_the_iterated_stream(make, draws):
+    one, two = (AdaptiveSampler(make(), batch_size=8, seed=2, draws=draws) for _ in range(2))
+    for epoch in range(6):
+        iterated = list(one)
+        assert iterated == two.next_epoch().tolist()
+        assert all(type(index) is int for index in iterated)
+        for sampler in (one, two):
+            observe_epoch(sampler.selector, epoch)
+
+
+@both_draws
+@given(
+    num_samples=st.integers(1, 80),
+    batch_size=st.integers(1, 80),
+    world_size=st.integers(1, 4),
+    data=st.data(),
+)
+def test_the_length_is_honest_and_every_batch_is_distinct(draws, num_samples, batch_size, world_size, data):
+    batch_size = min(batch_size * world_size, num_samples // world_size * world_size)
+    if batch_size == 0:
+        return
+    weights = data.draw(st.lists(st.integers(1, 9), min_size=num_samples, max_size=num_samples))
+    streams = []
+    for rank in range(world_size):
+        selector = WeightedBatch(num_samples)
+        selector.set_weights(torch.tensor(weights))
+        sampler = AdaptiveSampler(
+            selector, batch_size=batch_size, draws=draws, rank=rank, world_size=world_size
+        )
+        streams.append(list(sampler))
+        assert len(streams[-1]) == len(sampler)
+    assert sum(map(len, streams)) == num_samples
+    share = batch_size // world_size
+    for start in range(0, len(streams[0]), share):
+        batch = [index for stream in streams for index in stream[start : start + share]]
+        assert len(set(batch)) == len(batch)
+
+
+@both_draws
+@pytest.mark.parametrize("world_size", [2, 4])
+@every_selector
+def test_the_ranks_together_give_the_single_stream_batch_for_batch(make, world_size, draws):
+    single = AdaptiveSampler(make(), batch_size=8, seed=5, draws=draws)
+    ranks = [
+        AdaptiveSampler(make(), batch_size=8, seed=5, draws=draws, rank=rank, world_size=world_size)
+        for rank in range(world_size)
+    ]
+    for epoch in range(5):
+        whole = single.next_epoch()
+        parts = [list(sampler) for sampler in ranks]
+        share = 8 // world_size
+        for number, batch in enumerate(whole.split(8)):
+            for rank, part in enumerate(parts):
+                assert part[number * share : (number + 1) * share] == batch[rank::world_size].tolist()
+        for sampler in (single, *ranks):
+            observe_epoch(sampler.selector, epoch)
+
+
+@both_draws
+@every_selector
+def test_no_global_generator_is_read_or_moved(make, draws):
+    streams = []
+    before = torch.get_rng_state(), np.random.get_state(), random.getstate()
+    try:
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            np.random.seed(seed)
+            random.seed(seed)
+            states = torch.get_rng_state(), np.random.get_state(), random.getstate()
+            sampler = AdaptiveSampler(make(), batch_size=8, seed=2, draws=draws)
+            epochs = []
+            for epoch in range(5):
+                epochs.append(list(sampler))
+                observe_epoch(sampler.selector, epoch)
+            streams.append(epochs)
+            assert torch.equal(states[0], torch.get_rng_state())
+            assert all(np.array_equal(a, b) for a, b in zip(states[1], np.random.get_state(), strict=True))
+            assert states[2] == random.getstate()
+        assert streams[0] == streams[1]
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])
+        random.setstate(before[2])
+
+
+def test_seeds_and_epochs_have_streams_of_their_own():
+    streams = set()
+    for seed in range(20):
+        sampler = AdaptiveSampler(RandomBatch(40, 2, 20), batch_size=8, seed=seed)
+        streams |= {tuple(sampler) for _ in range(20)}
+    assert len(streams) == 400
+
+
+def test_a_batch_sampler_gets_whole_batches_and_each_iteration_is_the_next_epoch():
+    # BatchSampler asks the sampler's iterator for its iterator again at every batch.
+    sampler = AdaptiveSampler(RandomBatch(10, 2, 3), batch_size=4)
+    batches = BatchSampler(sampler, 4, drop_last=False)
+    epochs = [list(batches) for _ in range(3)]
+    assert [[len(batch) for batch in epoch] for epoch in epochs] == [[4, 4, 2]] * 3
+    assert len({str(epoch) for epoch in epochs}) == 3
+    assert sampler.epoch == 3
+
+
+def test_the_first_batch_of_a_large_data_set_comes_before_the_others_are_drawn(monkeypatch):
+    drawn = []
+
+    def counted(self, batches, batch_size, generator, draw=Uniform.draw):
+        drawn.append(batches * batch_size)
+        return draw(self, batches, batch_size, generator)
+
+    monkeypatch.setattr(Uniform, "draw", counted)
+    sampler = AdaptiveSampler(RandomBatch(10**6, 2, 1), batch_size=128, draws="independent")
+    stream = iter(sampler)
+    first = [next(stream) for _ in range(128)]
+    assert len(set(first)) == 128
+    assert sum(drawn) <= FIRST_CHUNK
+    for _ in range(200_000):
+        next(stream)
+    assert sum(drawn) < 400_000
+
+
+@pytest.mark.parametrize("num_samples", [FIRST_CHUNK - 1, FIRST_CHUNK, FIRST_CHUNK + 1, 30_001])
+@pytest.mark.parametrize("batch_size", [1, 100, 128, 3000])
+def test_batches_stay_distinct_across_the_parts_that_are_drawn_at_a_time(num_samples, batch_size):
+    selector = RecencyBias(num_samples, 2, 4, window=1, warm_up=1)
+    sampler = AdaptiveSampler(selector, batch_size=batch_size)
+    drawn = torch.tensor(list(sampler))
+    assert len(drawn) == num_samples
+    full = drawn[: num_samples // batch_size * batch_size].reshape(-1, batch_size).sort(dim=1).values
+    assert (full.diff(dim=1) > 0).all()
+    assert len(drawn[full.numel() :].unique()) == num_samples % batch_size
+
+
+def test_a_refresh_happens_when_an_iteration_begins_and_at_no_other_time():
+    selector = RandomBatch(10, 2, 5)
+    sampler = AdaptiveSampler(selector, batch_size=5)
+    iter(sampler)
+    sampler.set_epoch(0)
+    assert selector.epoch == -1
+    list(sampler)
+    assert selector.epoch == 0
+    sampler.set_epoch(1)
+    assert selector.epoch == 0
+    next(iter(sampler))
+    assert selector.epoch == 1
+
+
+def test_setting_the_epoch_is_harmless_however_often_it_is_done():
+    plain, told = (AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=5) for _ in range(2))
+    for epoch in range(5):
+        for _ in range(3):
+            told.set_epoch(epoch)
+        stream, again = iter(plain), iter(told)
+        first = [next(again) for _ in range(7)]
+        told.set_epoch(epoch)
+        assert first + list(again) == list(stream)
+
+
+def test_setting_the_epoch_skips_epochs():
+    plain, told = (AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=5) for _ in range(2))
+    epochs = [list(plain) for _ in range(4)]
+    told.set_epoch(3)
+    assert told.epoch == 3
+    assert list(told) == epochs[3]
+
+
+def test_an_abandoned_epoch_is_followed_by_the_next_one():
+    plain, other = (AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=5) for _ in range(2))
+    epochs = [list(plain) for _ in range(2)]
+    next(iter(other))
+    assert list(other) == epochs[1]
+
+
+def test_an_epoch_out_of_order_is_refused_by_the_iteration_and_nothing_moves():
+    selector = RandomBatch(20, 2, 5)
+    sampler = AdaptiveSampler(selector, batch_size=5)
+    for _ in range(3):
+        list(sampler)
+    sampler.set_epoch(1)
+    with pytest.raises(ValueError, match=r"epoch must come after epoch 2, .* got 1"):
+        list(sampler)
+    assert selector.epoch == 2
+    sampler.set_epoch(3)
+    assert len(list(sampler)) == 20
+
+
+def test_an_epoch_beyond_the_last_is_refused():
+    sampler = AdaptiveSampler(RandomBatch(20, 2, epochs=1), batch_size=5)
+    list(sampler)
+    with pytest.raises(ValueError, match="epoch must be less than epochs = 1, got 1"):
+        list(sampler)
+
+
+def test_weights_set_during_an_epoch_count_from_the_next_one():
+    selector = WeightedBatch(10)
+    sampler = AdaptiveSampler(selector, batch_size=2)
+    stream = iter(sampler)
+    first = [next(stream) for _ in range(2)]
+    selector.set_weights((torch.arange(10) >= 8).float())
+    rest = list(stream)
+    twin = AdaptiveSampler(WeightedBatch(10), batch_size=2)
+    assert first + rest == list(twin)
+    assert set(sampler) == {8, 9}
+
+
+def test_observations_made_during_an_epoch_do_not_change_it():
+    selectors = [RecencyBias(60, 4, 8, window=1, warm_up=1) for _ in range(2)]
+    samplers = [AdaptiveSampler(selector, batch_size=8) for selector in selectors]
+    for epoch in range(3):
+        streams = [iter(sampler) for sampler in samplers]
+        lazy = []
+        for step in steps(selectors[0], epoch):
+            lazy += [next(streams[0]) for _ in range(len(step[0]))]
+            selectors[0].observe(*step)
+        eager = list(streams[1])
+        observe_epoch(selectors[1], epoch)
+        assert lazy == eager

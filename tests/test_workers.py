@@ -1,0 +1,115 @@
+"""What a DataLoader's workers do to the stream: nothing."""
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+from carpediem import AdaptiveSampler, Indexed, RecencyBias, Selector
+from carpediem.core.distribution import Uniform
+
+# Four workers are more than some machines have cores; that torch says so is no concern of these tests.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+]
+
+SAMPLES, BATCH, CLASSES, EPOCHS = 70, 8, 3, 4
+DATA = TensorDataset(torch.arange(SAMPLES).float()[:, None], torch.arange(SAMPLES) % CLASSES)
+
+
+def trained(**loading):
+    """The batches of indices of some epochs, with predictions that depend on the step and the sample."""
+    selector = RecencyBias(SAMPLES, CLASSES, EPOCHS, window=1, warm_up=1)
+    sampler = AdaptiveSampler(selector, batch_size=BATCH, seed=3)
+    loader = DataLoader(Indexed(DATA), batch_size=BATCH, sampler=sampler, **loading)
+    epochs = []
+    for epoch in range(EPOCHS):
+        batches = []
+        for indices, (x, y) in loader:
+            assert torch.equal(x[:, 0].long(), indices)
+            logits = torch.sin(x * torch.tensor([[1.0, 2.0, 3.0]]) + len(batches) + epoch)
+            selector.observe(indices, logits, y)
+            batches.append(indices.tolist())
+        epochs.append(batches)
+    return epochs
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return trained()
+
+
+@pytest.mark.parametrize("persistent_workers", [False, True])
+@pytest.mark.parametrize("num_workers", [1, 4])
+def test_any_number_of_workers_gives_the_same_batches(alone, num_workers, persistent_workers):
+    epochs = trained(
+        num_workers=num_workers, persistent_workers=persistent_workers, multiprocessing_context="fork"
+    )
+    assert epochs == alone
+    assert [len(batches) for batches in epochs] == [9] * EPOCHS
+
+
+def test_spawned_workers_give_the_same_batches(alone):
+    assert trained(num_workers=1, persistent_workers=True, multiprocessing_context="spawn") == alone
+
+
+class Diary(Selector):
+    """Writes down what happens, in order."""
+
+    def __init__(self, num_samples):
+        super().__init__(num_samples, CLASSES)
+        self.events = []
+
+    def record(self, indices, logits, targets):
+        self.events.append("observe")
+
+    def build(self, epoch):
+        self.events.append(f"refresh {epoch}")
+        return Uniform(self.num_samples)
+
+
+@pytest.mark.parametrize(("num_workers", "persistent_workers"), [(0, False), (2, False), (2, True)])
+def test_an_epoch_is_refreshed_after_the_last_observation_of_the_one_before(num_workers, persistent_workers):
+    selector = Diary(SAMPLES)
+    sampler = AdaptiveSampler(selector, batch_size=BATCH)
+    context = "fork" if num_workers else None
+    loader = DataLoader(
+        Indexed(DATA),
+        batch_size=BATCH,
+        sampler=sampler,
+        num_workers=num_workers,
+        persistent_workers=persistent_workers,
+        multiprocessing_context=context,
+    )
+    for _ in range(3):
+        for indices, (_, y) in loader:
+            selector.observe(indices, torch.zeros(len(indices), CLASSES), y)
+    expected = []
+    for epoch in range(3):
+        expected += [f"refresh {epoch}"] + ["observe"] * 9
+    assert selector.events == expected
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_training_resumes_where_it_stopped_though_workers_had_drawn_ahead(num_workers, alone):
+    loading = {"num_workers": num_workers, "multiprocessing_context": "fork" if num_workers else None}
+    for stop in (1, 5, 9):
+        selector = RecencyBias(SAMPLES, CLASSES, EPOCHS, window=1, warm_up=1)
+        sampler = AdaptiveSampler(selector, batch_size=BATCH, seed=3)
+        loader = DataLoader(Indexed(DATA), batch_size=BATCH, sampler=sampler, **loading)
+        for steps, (indices, (_, y)) in enumerate(loader, start=1):
+            selector.observe(indices, torch.eye(CLASSES)[y], y)
+            if steps == stop:
+                state = sampler.state_dict(position=min(steps * BATCH, SAMPLES)), selector.state_dict()
+                break
+        copy = RecencyBias(SAMPLES, CLASSES, EPOCHS, window=1, warm_up=1)
+        copied = AdaptiveSampler(copy, batch_size=BATCH, seed=99)
+        copied.load_state_dict(state[0])
+        copy.load_state_dict(state[1])
+        loader = DataLoader(Indexed(DATA), batch_size=BATCH, sampler=copied, **loading)
+        rest = [indices.tolist() for indices, _ in loader]
+        if stop < 9:
+            assert rest == alone[0][stop:]
+        else:
+            assert copy.epoch == 1
+            assert len(rest) == 9
