@@ -6,6 +6,9 @@ libraries share the operators that our formulas need, so that each formula stand
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +18,25 @@ from torch import Tensor
 
 Array = Any  # np.ndarray on the host, Tensor on a device: the operators used are common to both
 
+THREADED_FROM = 1 << 20  # samples from which starting threads is worth it
 BLOCK = 1 << 16  # samples handled at a time on the host: the pass over a block stays in the L2 cache
+
+
+def over_blocks(size: int, work: Callable[[int, int], None]) -> None:
+    """Calls work(start, stop) for every block of [0, size); on several threads where that pays.
+
+    numpy lets go of the interpreter's lock inside its passes. The pool lives for this call only, so that a
+    process that forks later, as a DataLoader does, inherits no threads.
+    """
+    starts = range(0, size, BLOCK)
+    threads = min(os.cpu_count() or 1, 8) if size >= THREADED_FROM else 1
+    if threads == 1:
+        for start in starts:
+            work(start, min(start + BLOCK, size))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(lambda start: work(start, min(start + BLOCK, size)), starts):
+            pass
 
 
 def native(tensor: Tensor) -> Array:

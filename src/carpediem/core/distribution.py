@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from carpediem.core.alias import PieceTable
-from carpediem.core.arrays import BLOCK, Array, index_dtype, like, namespace, native, uniform, whole
+from carpediem.core.arrays import (
+    BLOCK,
+    Array,
+    index_dtype,
+    like,
+    namespace,
+    native,
+    over_blocks,
+    uniform,
+    whole,
+)
 from carpediem.core.distinct import distinct_on_host, first_distinct, race, spare_candidates
 
 State = dict[str, Any]
@@ -227,20 +237,32 @@ def group_by_level(levels: Tensor, num_levels: int) -> tuple[Tensor, NDArray[np.
         order = levels.sort(stable=True).indices.to(index_dtype(len(levels)))
         return order, torch.bincount(levels, minlength=num_levels).cpu().numpy()
     source = levels.numpy()
-    blocks = [source[start : start + BLOCK] for start in range(0, len(source), BLOCK)]
-    block_counts = [np.bincount(block, minlength=num_levels) for block in blocks]
-    counts = np.sum(block_counts, axis=0)
+    in_block = np.zeros((-(-len(source) // BLOCK), num_levels), dtype=np.int32)
+
+    def count(start: int, stop: int) -> None:
+        in_block[start // BLOCK] = np.bincount(source[start:stop], minlength=num_levels)
+
+    over_blocks(len(source), count)
+    counts = in_block.sum(axis=0, dtype=np.int64)
+    # Where each block's samples of each level begin: behind the lower levels and behind the earlier blocks.
+    begin = np.cumsum(in_block, axis=0, dtype=np.int64)
+    begin -= in_block
+    begin += np.cumsum(counts) - counts
     order = torch.empty(len(levels), dtype=index_dtype(len(levels)))
-    target, free = order.numpy(), np.cumsum(counts) - counts
+    target = order.numpy()
+
     # Block by block: a sort of the whole would need several times the memory, and miss the cache.
-    for number, (block, count) in enumerate(zip(blocks, block_counts, strict=True)):
-        found = np.argsort(block, kind="stable")
-        used = np.flatnonzero(count)
-        ends = np.cumsum(count[used])
-        for level, stop in zip(used.tolist(), ends.tolist(), strict=True):
-            size = int(count[level])
-            target[free[level] : free[level] + size] = found[stop - size : stop] + number * BLOCK
-            free[level] += size
+    def place(start: int, stop: int) -> None:
+        found = np.argsort(source[start:stop], kind="stable")
+        found += start
+        block = start // BLOCK
+        used = np.flatnonzero(in_block[block])
+        sizes = in_block[block, used]
+        ends = np.cumsum(sizes)
+        for to, size, end in zip(begin[block, used].tolist(), sizes.tolist(), ends.tolist(), strict=True):
+            target[to : to + size] = found[end - size : end]
+
+    over_blocks(len(source), place)
     return order, counts
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from carpediem.core.arrays import BLOCK, Array, like, namespace, native, whole
+from carpediem.core.arrays import Array, like, namespace, native, over_blocks, whole
 from carpediem.core.uncertainty import window_uncertainty
 
 MAX_WINDOW = 32
@@ -94,10 +94,14 @@ class WindowShapes:
             filled: (n,), how many places of each window are taken.
             out: (n,), of `level_dtype`.
         """
-        block = BLOCK if namespace(labels) is np else max(out.shape[0], 1)
-        for start in range(0, out.shape[0], block):
-            part = slice(start, start + block)
-            out[part] = self._lookup(self._keys(labels[:, part], filled[part]))
+
+        def fill(start: int, stop: int) -> None:
+            out[start:stop] = self._lookup(self._keys(labels[:, start:stop], filled[start:stop]))
+
+        if namespace(labels) is np:
+            over_blocks(out.shape[0], fill)
+        else:
+            fill(0, out.shape[0])
 
     def _keys(self, labels: Array, filled: Array) -> Array:
         xp = namespace(labels)

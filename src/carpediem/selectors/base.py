@@ -96,7 +96,7 @@ class Selector(ABC):
         return None
 
     def rebuild(self, state: dict[str, Any]) -> Distribution:
-        """The distribution that its own `state_dict` describes; for methods that bring a `Distribution` of their own."""
+        """The distribution that a state describes; to override by methods with a `Distribution` of their own."""
         return distribution_from_state(state, self.num_samples, self.device)
 
     def add_state(self, name: str, tensor: Tensor) -> None:

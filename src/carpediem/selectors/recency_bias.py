@@ -77,4 +77,6 @@ class RecencyBias(Selector):
         pressure = self._schedule(epoch)
         if pressure == 1:
             return Uniform(self.num_samples, self.device)
+        # Nothing below can fail: the distribution of the epoch before makes room for its successor.
+        self._distribution = Uniform(self.num_samples, self.device)
         return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
