@@ -60,7 +60,10 @@ class Diary(Selector):
         super().__init__(num_samples, CLASSES)
         self.events = []
 
-    def record(self, indices, logits, targets):
+    def measure(self, logits, targets):
+        return logits.sum(dim=1)
+
+    def keep(self, indices, values):
         self.events.append("observe")
 
     def build(self, epoch):

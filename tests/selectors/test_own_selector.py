@@ -33,8 +33,11 @@ class LeastConfident(Selector):
         self.doubt = torch.ones(num_samples + 1, dtype=torch.float64, device=self.device)
         self.add_state("doubt", self.doubt)
 
-    def record(self, indices, logits, targets):
-        self.doubt[indices] = 1 - logits.double().softmax(dim=1).amax(dim=1)
+    def measure(self, logits, targets):
+        return 1 - logits.double().softmax(dim=1).amax(dim=1)
+
+    def keep(self, indices, values):
+        self.doubt[indices] = values
 
     def build(self, epoch):
         return Weights(self.doubt[:-1] + self.floor)
@@ -67,9 +70,9 @@ class ForgetsItsState(LeastConfident):
 
 
 class RebindsItsState(LeastConfident):
-    def record(self, indices, logits, targets):
+    def keep(self, indices, values):
         self.doubt = self.doubt.clone()
-        super().record(indices, logits, targets)
+        super().keep(indices, values)
 
 
 class DrawsFromTheGlobalGenerator(LeastConfident):
@@ -84,9 +87,9 @@ class SeedsTheGlobalGenerator(LeastConfident):
 
 
 class ChangesTheLogits(LeastConfident):
-    def record(self, indices, logits, targets):
+    def measure(self, logits, targets):
         logits -= logits.amax(dim=1, keepdim=True)
-        super().record(indices, logits, targets)
+        return super().measure(logits, targets)
 
 
 class ChangesTheEpochUnderway(LeastConfident):
@@ -96,14 +99,12 @@ class ChangesTheEpochUnderway(LeastConfident):
 
 class KeepsNonfiniteLogits(LeastConfident):
     def observe(self, indices, logits, targets):
-        self.record(indices, logits.detach(), targets)
+        self.keep(indices, self.measure(logits.detach(), targets))
 
 
 class CannotDoHalfPrecision(LeastConfident):
-    def record(self, indices, logits, targets):
-        if logits.dtype == torch.float16:
-            logits = logits * 1e6
-        super().record(indices, logits, targets)
+    def measure(self, logits, targets):
+        return super().measure(logits * 1e6 if logits.dtype == torch.float16 else logits, targets)
 
 
 class TakesAnyState(LeastConfident):

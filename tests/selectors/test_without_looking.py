@@ -41,7 +41,7 @@ def test_a_bad_batch_is_dropped_whole_and_reported_by_the_next_refresh(
     selector = method(20, 4, 30)
     observe_epoch(selector, 0)
     before, copies = kept(selector), (indices.clone(), targets.clone())
-    selector.record(*_in_order(selector, indices, logits, targets))
+    _take(selector, indices, logits, targets)
     assert same_state(before, kept(selector))
     assert torch.equal(indices, copies[0])
     assert torch.equal(targets, copies[1])
@@ -50,9 +50,9 @@ def test_a_bad_batch_is_dropped_whole_and_reported_by_the_next_refresh(
     selector._report_faults()
 
 
-def _in_order(selector, indices, logits, targets):
+def _take(selector, indices, logits, targets):
     masked, clamped = selector._masked(indices, logits, targets)
-    return masked, logits, clamped
+    selector.keep(masked, selector.measure(logits, clamped))
 
 
 @METHODS
@@ -60,7 +60,7 @@ def test_a_good_batch_is_kept_as_it_is(method):
     looking, blind = method(20, 4, 30), method(20, 4, 30)
     logits = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
     looking.observe(INDICES, logits, TARGETS)
-    blind.record(*_in_order(blind, INDICES, logits, TARGETS))
+    _take(blind, INDICES, logits, TARGETS)
     assert same_state(kept(looking), kept(blind))
     blind._report_faults()
 
@@ -69,6 +69,6 @@ def test_a_good_batch_is_kept_as_it_is(method):
 def test_dropped_batches_are_counted_when_they_may_be_skipped(method):
     selector = method(20, 4, 30, on_nonfinite="skip")
     for _ in range(3):
-        selector.record(*_in_order(selector, INDICES, NAN, TARGETS))
+        _take(selector, INDICES, NAN, TARGETS)
     selector._report_faults()
     assert selector.skipped == 3

@@ -61,9 +61,11 @@ class ActiveBias(Selector):
         self._loss_weights = torch.ones(num_samples, dtype=torch.float64, device=self.device)
         self.add_state("loss_weights", self._loss_weights)
 
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
-        probability = at_least_float32(logits).softmax(dim=1).gather(1, targets[:, None])[:, 0]
-        self.moments.record(indices, probability)
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return at_least_float32(logits).softmax(dim=1).gather(1, targets[:, None])[:, 0]
+
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        self.moments.record(indices, values)
 
     def build(self, epoch: int) -> Distribution:
         weights = self.moments.deviation() + self.smoothness

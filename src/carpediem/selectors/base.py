@@ -20,9 +20,9 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 class Selector(ABC):
     """A method of batch selection.
 
-    To write one, implement `record` (take in a step) and `build` (what epoch e is drawn from), and name
-    every tensor that has to survive a checkpoint with `add_state`. Checks, checkpoints, the order of epochs and
-    the warm-up are done here. `carpediem.testing` checks the result.
+    To write one, implement `measure` (what is remembered of a step), `keep` (take it in) and `build` (what epoch e
+    is drawn from), and name every tensor that has to survive a checkpoint with `add_state`. Checks, checkpoints,
+    the order of epochs and the warm-up are done here. `carpediem.testing` checks the result.
 
     Args:
         num_samples: N, the length of the data set.
@@ -77,14 +77,26 @@ class Selector(ABC):
     # -- what a method implements -----------------------------------------------------------------------
 
     @abstractmethod
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
-        """Take in one checked step.
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor | None:
+        """What is remembered of a step: one value a sample, or None for nothing at all.
 
         Args:
-            indices: (b,), int64, on `device`. On an accelerator a batch that must not be kept has
-                index `num_samples` throughout: give every tensor of `add_state` one row more to drop it into.
             logits: (b, k), detached, on `device`.
             targets: (b,), int64, on `device`.
+
+        Returns:
+            Shape (b,), any type.
+        """
+
+    @abstractmethod
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        """Take in what was measured.
+
+        Args:
+            indices: (b,), int64, on `device`; an index that occurs again is a later step of that sample. On
+                an accelerator a batch that must not be kept has index `num_samples` throughout: give every tensor
+                of `add_state` one row more to drop it into.
+            values: (b,), what `measure` returned.
         """
 
     @abstractmethod
@@ -158,7 +170,9 @@ class Selector(ABC):
                 return
         else:
             indices, targets = self._masked(indices, logits, targets)
-        self.record(indices, logits, targets)
+        values = self.measure(logits, targets)
+        if values is not None:
+            self.keep(indices, values)
 
     def _masked(self, indices: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Indices and targets, the indices `num_samples` throughout for a batch to drop: checked without waiting."""

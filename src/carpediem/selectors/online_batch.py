@@ -61,10 +61,13 @@ class OnlineBatch(Selector):
         self._loss = torch.full((num_samples + 1,), torch.inf, device=self.device)
         self.add_state("loss", self._loss)
 
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
-        if self.losses == "observe":
-            loss = cross_entropy(at_least_float32(logits), targets, reduction="none")
-            self._loss[last_of_each(indices, self.num_samples)] = loss.float()
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor | None:
+        if self.losses == "evaluate":
+            return None
+        return cross_entropy(at_least_float32(logits), targets, reduction="none").float()
+
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        self._loss[last_of_each(indices, self.num_samples)] = values
 
     def set_losses(self, values: Tensor, indices: Tensor | None = None) -> None:
         """Losses of an evaluation pass, of the given samples or of all, in force from the next epoch.

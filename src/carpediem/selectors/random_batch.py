@@ -32,8 +32,11 @@ class RandomBatch(Selector):
         super().__init__(num_samples, num_classes, epochs, draws=draws, **common)
         self.draws = draws
 
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+    def measure(self, logits: Tensor, targets: Tensor) -> None:
         """Nothing is remembered."""
+
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        """Nothing comes."""
 
     def build(self, epoch: int) -> Distribution:
         return Uniform(self.num_samples, self.device)

@@ -66,8 +66,11 @@ class RecencyBias(Selector):
         # 139 numbers for q = 10: Eq. 6 and 7 are evaluated once a level, here.
         self._index = index_level(self.history.shapes.uncertainties(num_classes), num_samples)
 
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
-        self.history.record(indices, logits.argmax(dim=1))
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return logits.argmax(dim=1)
+
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        self.history.record(indices, values)
 
     def pressure_at(self, epoch: int) -> float | None:
         """The pressure s of an epoch; None during warm-up."""

@@ -53,8 +53,11 @@ class WeightedBatch(Selector):
             )
         self._weights.copy_(new)
 
-    def record(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
+    def measure(self, logits: Tensor, targets: Tensor) -> None:
         """The weights come from the user alone."""
+
+    def keep(self, indices: Tensor, values: Tensor) -> None:
+        """Nothing comes."""
 
     def build(self, epoch: int) -> Distribution:
         low, high = self._weights.aminmax()
