@@ -29,7 +29,7 @@ def over_blocks(size: int, work: Callable[[int, int], None]) -> None:
     process that forks later, as a DataLoader does, inherits no threads.
     """
     starts = range(0, size, BLOCK)
-    threads = min(os.cpu_count() or 1, 8) if size >= THREADED_FROM else 1
+    threads = min(_cores(), 8) if size >= THREADED_FROM else 1
     if threads == 1:
         for start in starts:
             work(start, min(start + BLOCK, size))
@@ -37,6 +37,11 @@ def over_blocks(size: int, work: Callable[[int, int], None]) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(lambda start: work(start, min(start + BLOCK, size)), starts):
             pass
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def native(tensor: Tensor) -> Array:

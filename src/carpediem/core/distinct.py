@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 
 ROUNDS = 64  # redraws before the few unfinished batches are completed by a race
 
-HostCandidates = Callable[[int, torch.Generator], NDArray[np.int64]]
+HostCandidates = Callable[[int, torch.Generator], NDArray[np.integer[Any]]]
 Weights = Callable[[], Tensor]
 
 
@@ -40,9 +41,12 @@ def distinct_on_host(
     open_rows = np.arange(batches)
     for _ in range(ROUNDS):
         ordered = np.sort(rows[open_rows], axis=1)
-        row, place = np.nonzero(ordered[:, 1:] == ordered[:, :-1])
-        if not len(row):
-            return rows
+        same = ordered[:, 1:] == ordered[:, :-1]
+        repeating = np.flatnonzero(same.any(axis=1))
+        if not len(repeating):
+            return rows.astype(np.int64)
+        row, place = np.nonzero(same[repeating])
+        row = repeating[row]
         values = ordered[row, place]
         where = open_rows[row]
         first = (rows[where] == values[:, None]).argmax(axis=1)
@@ -51,10 +55,12 @@ def distinct_on_host(
         open_rows = np.unique(where)
     for number in open_rows:
         rows[number] = _completed(rows[number], weights(), generator)
-    return rows
+    return rows.astype(np.int64)
 
 
-def _completed(row: NDArray[np.int64], weights: Tensor, generator: torch.Generator) -> NDArray[np.int64]:
+def _completed(
+    row: NDArray[np.integer[Any]], weights: Tensor, generator: torch.Generator
+) -> NDArray[np.integer[Any]]:
     """The row with its undecided places drawn anew, each from the samples that the decided ones leave."""
     # The last places are decided: from the end up to the first value that stands again behind it.
     backwards = row[::-1]
@@ -101,9 +107,10 @@ def first_distinct(candidates: Tensor, accepted: Tensor | None, batch_size: int)
     """The first `batch_size` distinct accepted candidates of each row, without a look at the data.
 
     Args:
-        candidates: int64, shape (batches, m).
+        candidates: integers, shape (batches, m).
         accepted: bool, the same shape; None when all are.
     """
+    candidates = candidates.long()
     batches, size = candidates.shape
     place = torch.arange(size, device=candidates.device)
     # A rejected candidate counts as a sample of its own beyond all others, so that it repeats nothing.

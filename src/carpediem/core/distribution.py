@@ -92,7 +92,7 @@ class Distribution(ABC):
             found.reshape(shape), None if accepted is None else accepted.reshape(shape), batch_size
         )
 
-    def _candidates(self, count: int, generator: torch.Generator) -> NDArray[np.int64]:
+    def _candidates(self, count: int, generator: torch.Generator) -> NDArray[np.integer[Any]]:
         """Independent draws on the host; rejected ones are drawn again."""
         found, accepted = self._try(count, generator)
         missing = np.arange(count)
@@ -103,7 +103,7 @@ class Distribution(ABC):
     def _try(self, count: int, generator: torch.Generator) -> tuple[Array, Array | None]:
         """Independent candidates, and which of them are accepted (None: all)."""
         position = self._table.positions(uniform(count, generator))
-        return position if self._order is None else whole(self._order[position]), None
+        return position if self._order is None else self._order[position], None
 
 
 class Uniform(Distribution):

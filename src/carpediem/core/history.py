@@ -75,8 +75,8 @@ class LabelHistory:
     def levels(self) -> Tensor:
         """The level of every sample's window, shape (N,)."""
         out = torch.empty(self.num_samples, dtype=self.shapes.level_dtype, device=self.labels.device)
-        filled = self.cursor[: self.num_samples].clamp(max=self.window)
-        self.shapes.levels(native(self.labels)[:, : self.num_samples], native(filled), native(out))
+        columns = slice(0, self.num_samples)
+        self.shapes.levels(native(self.labels)[:, columns], native(self.cursor)[columns], native(out))
         return out
 
     def uncertainty(self) -> Tensor:

@@ -91,7 +91,7 @@ class WindowShapes:
 
         Args:
             labels: (q, n), a column a window. Free places hold a value larger than every label.
-            filled: (n,), how many places of each window are taken.
+            filled: (n,), how many places of each window are taken; more than q means all.
             out: (n,), of `level_dtype`.
         """
 
@@ -109,7 +109,7 @@ class WindowShapes:
         for i, j in self.network:
             rows[i], rows[j] = xp.minimum(rows[i], rows[j]), xp.maximum(rows[i], rows[j])
         dtype = self.key_dtype if xp is np else getattr(torch, self.key_dtype.name)
-        key = like(filled, xp.empty(0, dtype=dtype))
+        key = like(filled.clip(max=self.window), xp.empty(0, dtype=dtype))
         key *= self._length_factor
         key += 1
         run = xp.ones_like(key)
