@@ -1,0 +1,1 @@
+"""The laboratory: networks, data, training and the studies that reproduce the paper."""

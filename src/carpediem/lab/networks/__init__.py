@@ -1,0 +1,107 @@
+"""The networks of the lab, by name.
+
+All of them map images of shape (b, in_channels, h, w) to logits of shape (b, num_classes), and can
+be compiled, captured in a CUDA graph, and run channels-last or under bf16 autocast.
+"""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+from torch import nn
+
+from carpediem.lab.networks.densenet import DenseNet
+from carpediem.lab.networks.densenet121 import densenet121
+from carpediem.lab.networks.efficientnet_lite import EfficientNetLite0, load_imagenet_weights
+from carpediem.lab.networks.resnet import ResNet
+from carpediem.lab.networks.small_cnn import SmallCNN
+
+__all__ = [
+    "NAMES",
+    "DenseNet",
+    "EfficientNetLite0",
+    "ResNet",
+    "SmallCNN",
+    "build",
+    "densenet121",
+    "load_imagenet_weights",
+]
+
+NAMES = (
+    "densenet-L-k (such as densenet-40-12)",
+    "densenet-121",
+    "efficientnet-lite0",
+    "resnet-50",
+    "small-cnn",
+    "module:function",
+)
+"""What `build` takes: `L`, `k`, `module` and `function` stand for your own."""
+
+
+def build(
+    name: str, *, num_classes: int, in_channels: int, dropout: float, weights: str | Path | None = None
+) -> nn.Module:
+    """A freshly initialised network.
+
+    The initial numbers come from torch's global generator, as for every `nn.Module`.
+
+    Args:
+        name: one of `NAMES`. `module:function` names a function of your own, called with the
+            keywords `num_classes` and `in_channels` alone.
+        num_classes: how many logits it gives.
+        in_channels: channels of the images.
+        dropout: probability in [0, 1) of dropping an activation; where, is each network's own matter.
+        weights: a file of ImageNet weights, for `efficientnet-lite0` (npz) and `densenet-121` (pth).
+
+    >>> import torch
+    >>> net = build("small-cnn", num_classes=10, in_channels=1, dropout=0.2)
+    >>> net(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    """
+    if num_classes < 1:
+        raise ValueError(f"num_classes must be at least 1, got {num_classes}")
+    if in_channels < 1:
+        raise ValueError(f"in_channels must be at least 1, got {in_channels}")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+    if name == "efficientnet-lite0":
+        efficientnet = EfficientNetLite0(num_classes=num_classes, in_channels=in_channels, dropout=dropout)
+        if weights is not None:
+            load_imagenet_weights(efficientnet, weights)
+        return efficientnet
+    if name == "densenet-121":
+        return densenet121(num_classes=num_classes, in_channels=in_channels, dropout=dropout, weights=weights)
+    if weights is not None:
+        raise ValueError(
+            f"weights must be None for {name!r}; efficientnet-lite0 and densenet-121 take a file"
+        )
+    if match := re.fullmatch(r"densenet-(\d+)-(\d+)", name):
+        depth, growth = int(match[1]), int(match[2])
+        return DenseNet(depth, growth, num_classes=num_classes, in_channels=in_channels, dropout=dropout)
+    if name == "resnet-50":
+        return ResNet(
+            (3, 4, 6, 3), width=32, num_classes=num_classes, in_channels=in_channels, dropout=dropout
+        )
+    if name == "small-cnn":
+        return SmallCNN(num_classes=num_classes, in_channels=in_channels, dropout=dropout)
+    if ":" in name:
+        return _build_own(name, num_classes=num_classes, in_channels=in_channels)
+    raise ValueError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
+
+
+def _build_own(name: str, *, num_classes: int, in_channels: int) -> nn.Module:
+    module_name, _, function_name = name.partition(":")
+    # A command's first search folder is its own, not the user's: look there too, as `python -m` does.
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"name must be an importable module:function, got {name!r}: {error}") from error
+    finally:
+        sys.path.remove(here)
+    network = function(num_classes=num_classes, in_channels=in_channels)
+    if not isinstance(network, nn.Module):
+        raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
+    return network

@@ -1,0 +1,89 @@
+"""ResNet of bottlenecks for small images, narrower than ImageNet's."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from carpediem.lab.networks.initialise import initialise_convolutions
+
+EXPANSION = 4
+
+
+class Bottleneck(nn.Module):
+    """Pre-activation bottleneck: 1×1, 3×3 and 1×1 convolutions, each after BN and ReLU, plus a shortcut.
+
+    Maps (b, c, h, w) to (b, 4·width, h / stride, w / stride). Dropout sits between the last ReLU and
+    the last 1×1 convolution. Where the shape changes, the shortcut is a 1×1 convolution of the
+    activated input, else the input itself.
+    """
+
+    def __init__(self, channels: int, width: int, stride: int, dropout: float) -> None:
+        super().__init__()
+        self.norm1 = nn.BatchNorm2d(channels)
+        self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
+        self.norm3 = nn.BatchNorm2d(width)
+        self.dropout = nn.Dropout(dropout)
+        self.conv3 = nn.Conv2d(width, EXPANSION * width, 1, bias=False)
+        self.project: nn.Module | None = None
+        if stride != 1 or channels != EXPANSION * width:
+            self.project = nn.Conv2d(channels, EXPANSION * width, 1, stride=stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        active = torch.relu(self.norm1(x))
+        shortcut: Tensor = x if self.project is None else self.project(active)
+        x = self.conv1(active)
+        x = self.conv2(torch.relu(self.norm2(x)))
+        x = self.conv3(self.dropout(torch.relu(self.norm3(x))))
+        return x + shortcut
+
+
+class ResNet(nn.Module):
+    """Pre-activation ResNet of bottlenecks: 3×3 stem without max-pool, four stages of strides 1, 2, 2, 2.
+
+    With blocks (3, 4, 6, 3) and width 32 this is the ResNet-50 of the batch-selection paper's
+    released code in depth, width, pre-activation and the place of dropout (inside each block,
+    before its last convolution; none before the linear layer). That code also projects the
+    shortcut of every block and gives convolutions biases; here, as in He et al. (2016), a shortcut
+    is projected only where the shape changes, and no bias stands before a batch norm.
+
+    Args:
+        blocks: bottlenecks in each of the four stages.
+        width: channels inside a bottleneck of the first stage; it doubles at every stage.
+        num_classes: outputs of the last linear layer.
+        in_channels: channels of the images.
+        dropout: probability in [0, 1) of dropping an activation.
+
+    >>> net = ResNet((1, 1, 1, 1), width=4, num_classes=5, in_channels=1, dropout=0.2)
+    >>> net(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(
+        self, blocks: Sequence[int], *, width: int, num_classes: int, in_channels: int, dropout: float
+    ) -> None:
+        super().__init__()
+        if len(blocks) != 4 or min(blocks) < 1:
+            raise ValueError(
+                f"blocks must hold four counts of at least 1, such as (3, 4, 6, 3), got {blocks}"
+            )
+        if width < 1:
+            raise ValueError(f"width must be at least 1, got {width}")
+        channels = width
+        stages: list[nn.Module] = [nn.Conv2d(in_channels, channels, 3, padding=1, bias=False)]
+        for stage, count in enumerate(blocks):
+            for block in range(count):
+                stride = 2 if stage > 0 and block == 0 else 1
+                stages.append(Bottleneck(channels, width << stage, stride, dropout))
+                channels = EXPANSION * (width << stage)
+        self.features = nn.Sequential(*stages, nn.BatchNorm2d(channels), nn.ReLU())
+        self.classifier = nn.Linear(channels, num_classes)
+        initialise_convolutions(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits, shape (b, num_classes), of images of shape (b, in_channels, h, w)."""
+        pooled = self.features(images).mean(dim=(2, 3))
+        logits: Tensor = self.classifier(pooled)
+        return logits
