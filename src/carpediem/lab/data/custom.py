@@ -1,0 +1,101 @@
+"""Data from the user's own function, named as `module:function`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .dataset import ImageData
+from .errors import DataError
+
+_SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def is_spec(name: str) -> bool:
+    """Whether `name` reads `module:function`.
+
+    >>> is_spec("my.package:load"), is_spec("cifar10"), is_spec("C:\\\\images")
+    (True, False, False)
+    """
+    return _SPEC.fullmatch(name) is not None
+
+
+def read_custom(spec: str) -> ImageData:
+    """Call the function that `spec` names, without arguments, and take what it returns.
+
+    That is an `ImageData`, or the four arrays or tensors (train_images, train_labels, test_images,
+    test_labels), images uint8 of shape (N, c, h, w) or (N, h, w). Classes are then called by their numbers.
+    """
+    found = _function(spec)()
+    if isinstance(found, ImageData):
+        return found
+    if not isinstance(found, (tuple, list)) or len(found) != 4:
+        raise DataError(
+            f"{spec} must return an ImageData or the four arrays (train_images, train_labels, test_images, "
+            f"test_labels), got {type(found).__name__}"
+        )
+    parts = dict(zip(("train_images", "train_labels", "test_images", "test_labels"), found, strict=True))
+    tensors = {part: _tensor(value, f"{spec}: {part}") for part, value in parts.items()}
+    for part in ("train_labels", "test_labels"):
+        tensors[part] = _whole_numbers(tensors[part], f"{spec}: {part}")
+    for part in ("train_images", "test_images"):
+        tensors[part] = _with_channels(tensors[part], f"{spec}: {part}")
+    labels = tensors["train_labels"]
+    count = int(labels.max()) + 1 if labels.numel() > 0 else 0
+    return ImageData(name=spec, **tensors, classes=tuple(str(number) for number in range(count)))
+
+
+def _function(spec: str) -> Callable[[], Any]:
+    module_name, _, name = spec.partition(":")
+    # A command's first search folder is its own, not the user's: look there too, as `python -m` does.
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and something that it imports is not
+        raise DataError(f"{spec}: no module {error.name!r} in {here} nor on PYTHONPATH") from error
+    finally:
+        sys.path.remove(here)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise DataError(f"{spec}: {module.__file__} must define a function {name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def _tensor(value: object, what: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if not isinstance(value, (np.ndarray, list)):
+        raise DataError(f"{what} must be an array or a tensor, got {type(value).__name__}")
+    try:
+        return torch.from_numpy(np.array(value))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be an array of numbers ({error})") from error
+
+
+def _whole_numbers(labels: Tensor, what: str) -> Tensor:
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise DataError(f"{what} must be whole numbers, got {labels.dtype}")
+    return labels.long()
+
+
+def _with_channels(images: Tensor, what: str) -> Tensor:
+    """Shape (N, c, h, w), from that or from (N, h, w)."""
+    if images.ndim == 3:
+        return images.unsqueeze(1)
+    if images.ndim == 4 and images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):
+        raise DataError(
+            f"{what} must have shape (N, channels, height, width), got {tuple(images.shape)} with the "
+            "channels last; permute them with transpose(0, 3, 1, 2)"
+        )
+    return images
