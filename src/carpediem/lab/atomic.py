@@ -1,0 +1,27 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """The file with this content, or as it was before: never a part of it. Makes its folder where needed."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_json(path: str | Path, value: object) -> None:
+    """A JSON file, written whole."""
+    write_whole(path, json.dumps(value, indent=2) + "\n")

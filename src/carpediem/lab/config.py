@@ -1,0 +1,138 @@
+"""Everything that decides what a run computes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+METHODS = {
+    "random": "Random Batch",
+    "online": "Online Batch",
+    "active": "Active Bias",
+    "recency": "Recency Bias",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One training run. Two runs with equal configurations are the same run.
+
+    The fields from `method` to `losses` say how batches are selected; a run shares its warm-up with every run
+    that differs from it in these alone.
+    """
+
+    recipe: str
+    data: str
+    data_fingerprint: str
+    image_size: int | None
+    net: str
+    weights: str | None
+    dropout: float
+    optimizer: str
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+    batch_size: int
+    iterations: int
+    learning_rate: float
+    decay: str
+    augmentation: str
+    normalisation: str
+    precision: str
+    seed: int
+    draws: str
+    warm_up: int
+    method: str
+    window: int
+    pressure: float
+    schedule: str
+    smoothness: float
+    mode: str
+    losses: str
+
+    def __post_init__(self) -> None:
+        # 100 and 100.0 are equal, and so must be the hashes of their configurations.
+        for one in fields(self):
+            if one.type == "float":
+                object.__setattr__(self, one.name, float(getattr(self, one.name)))
+        choices = {
+            "method": tuple(METHODS),
+            "optimizer": ("momentum", "sgd"),
+            "decay": ("step", "constant"),
+            "precision": ("float32", "bf16"),
+            "draws": ("independent", "systematic"),
+            "weights": (None, "imagenet"),
+            "schedule": ("decayed", "constant"),
+            "mode": ("sample", "reweight"),
+            "losses": ("observe", "evaluate"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(map(str, allowed))}, got {getattr(self, name)!r}"
+                )
+        for name in ("batch_size", "iterations"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that name this configuration."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def warm_up_hash(self) -> str:
+        """Names the warm-up, the same for every run that shares it."""
+        shared = asdict(self)
+        for name in _SELECTION:
+            del shared[name]
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, as JSON can hold them."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> RunConfig:
+        """The configuration with these fields.
+
+        Raises:
+            ValueError: a field is unknown or missing.
+        """
+        names = {f.name for f in fields(RunConfig)}
+        if unknown := sorted(values.keys() - names):
+            raise ValueError(f"the configuration has unknown fields: {', '.join(unknown)}")
+        if missing := sorted(names - values.keys()):
+            raise ValueError(f"the configuration lacks the fields: {', '.join(missing)}")
+        return RunConfig(**values)
+
+    def steps_per_epoch(self, num_samples: int) -> int:
+        """Whole batches in an epoch: N/b, as in the paper's Algorithm 1."""
+        if self.batch_size > num_samples:
+            raise ValueError(
+                f"batch_size must be at most the {num_samples} training samples, got {self.batch_size}"
+            )
+        return num_samples // self.batch_size
+
+    def epochs(self, num_samples: int) -> int:
+        """Epochs that the iterations fill, the last one perhaps in part."""
+        return math.ceil(self.iterations / self.steps_per_epoch(num_samples))
+
+    def learning_rate_at(self, iteration: int) -> float:
+        """The rate of a step: divided by 10 at 50% and at 75% of the iterations, or constant."""
+        if self.decay == "constant":
+            return self.learning_rate
+        return self.learning_rate * 0.1 ** (
+            (2 * iteration >= self.iterations) + (4 * iteration >= 3 * self.iterations)
+        )
+
+    def with_(self, **changes: Any) -> RunConfig:
+        """A copy with other values."""
+        return replace(self, **changes)
+
+
+_SELECTION = ("method", "window", "pressure", "schedule", "smoothness", "mode", "losses")

@@ -1,0 +1,245 @@
+"""One run in training: its tensors, and the one training step there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from carpediem import AdaptiveSampler, OnlineBatch, RecencyBias, Selector
+from carpediem.lab.augment import augmentation
+from carpediem.lab.config import RunConfig
+from carpediem.lab.network import Network
+from carpediem.lab.source import IGNORED, Source
+from carpediem.selectors.base import Draws
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+HISTOGRAM_EDGES = torch.linspace(-6, 2, 41)  # of log10 of the loss (Figure 4)
+
+
+class Learner:
+    """Trains one network on batches that one selector draws, with others looking on.
+
+    The state lives in tensors that are only ever written in place, and a step reads nothing back, so that
+    `step` can be recorded once as a CUDA graph and replayed.
+
+    Args:
+        config: the run.
+        network: the architecture, shared by runs.
+        data: the data set, shared by runs.
+        selectors: the first draws the batches; all observe (during a shared warm-up every method must).
+    """
+
+    def __init__(
+        self, config: RunConfig, network: Network, data: Source, selectors: Sequence[Selector]
+    ) -> None:
+        draws: Draws = "systematic" if config.draws == "systematic" else "independent"
+        self.config, self.network, self.selectors = config, network, list(selectors)
+        self.data = data.for_one_run()
+        device = network.device
+        self.steps = config.steps_per_epoch(data.num_samples)
+        self.sampler = AdaptiveSampler(
+            self.selectors[0], batch_size=config.batch_size, seed=config.seed, draws=draws
+        )
+        self._parameters, self._buffers = network.fresh_tensors(config.seed)
+        for parameter in self._parameters.values():
+            parameter.requires_grad_(True)
+        self._velocity = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
+        self._generator = torch.Generator(device).manual_seed(config.seed)
+        self._augment = augmentation(config.augmentation)
+        self._rate = torch.zeros((), device=device)
+        # Every dropout layer reads this one number, which changes with each step.
+        self._dropout_seed = torch.tensor(_spread(config.seed), dtype=torch.int32, device=device)
+        self._buffers |= dict.fromkeys(network.seed_names, self._dropout_seed)
+        shape = (self.steps, config.batch_size)
+        self._batches = torch.zeros(shape, dtype=torch.int64, device=device)
+        self._losses = torch.zeros(shape, device=device)
+        self._step = torch.zeros(1, dtype=torch.int64, device=device)
+        self.iteration = 0
+
+    @property
+    def generator(self) -> torch.Generator:
+        """The run's own generator, which the augmentation draws from."""
+        return self._generator
+
+    @property
+    def epoch(self) -> int:
+        """Epochs finished so far."""
+        return -(-self.iteration // self.steps)
+
+    def begin_epoch(self) -> int:
+        """Draws the next epoch's batches; returns how many steps it has."""
+        epoch = self.sampler.epoch
+        for selector in self.selectors:
+            if (
+                isinstance(selector, OnlineBatch)
+                and selector.losses == "evaluate"
+                and epoch >= selector.warm_up
+            ):
+                selector.set_losses(self._training_losses())
+        drawn = self.sampler.next_epoch()
+        for selector in self.selectors[1:]:
+            selector.refresh(epoch)
+        self._batches.copy_(drawn[: self._batches.numel()].view_as(self._batches))
+        self.rewind()
+        self.data.begin(self._batches)
+        return min(self.steps, self.config.iterations - self.iteration)
+
+    def rewind(self) -> None:
+        """Back to the first batch of the epoch."""
+        self._step.zero_()
+
+    def step(self) -> None:
+        """One training step on the next batch. Nothing here waits for the device."""
+        indices = self._batches.index_select(0, self._step)[0]
+        pixels, labels = self.data.fetch(indices)
+        images = self.data.normalise(self._augment(pixels, self._generator))
+        if self.network.device.type == "cuda":
+            images = images.contiguous(memory_format=torch.channels_last)
+        logits = self.network.train_logits(self._parameters | self._buffers, images).float()
+        losses = cross_entropy(logits, labels, reduction="none")
+        weights = self.selectors[0].loss_weights(indices)
+        loss = (losses if weights is None else losses * weights).mean()
+        self._update(torch.autograd.grad(loss, list(self._parameters.values())))
+        for selector in self.selectors:
+            selector.observe(indices, logits, labels)
+        self._losses.index_copy_(0, self._step, losses.detach()[None])
+        self._step += 1
+        self._dropout_seed += 1
+
+    @torch.no_grad()
+    def _update(self, gradients: Sequence[Tensor]) -> None:
+        """Stochastic gradient descent with weight decay, and momentum unless the optimizer is plain."""
+        config, grads = self.config, list(gradients)
+        parameters, velocity = list(self._parameters.values()), list(self._velocity.values())
+        if config.weight_decay:
+            torch._foreach_add_(grads, parameters, alpha=config.weight_decay)
+        if config.optimizer == "momentum":
+            torch._foreach_mul_(velocity, config.momentum)
+            torch._foreach_add_(velocity, grads)
+            if config.nesterov:
+                torch._foreach_add_(grads, velocity, alpha=config.momentum)
+            else:
+                grads = velocity
+        torch._foreach_sub_(parameters, torch._foreach_mul(grads, self._rate))
+
+    def set_rate(self) -> None:
+        """Sets the learning rate of the coming step; to be called before each one."""
+        rate = self.config.learning_rate_at(self.iteration)
+        if self.iteration == 0 or rate != self.config.learning_rate_at(self.iteration - 1):
+            self._rate.fill_(rate)
+
+    def end_epoch(self, steps: int) -> dict[str, Any]:
+        """What the epoch was like: the training side of its record."""
+        losses = self._losses[:steps].flatten()
+        drawn = len(torch.unique(self._batches[:steps]))
+        logs = losses.clamp(min=1e-6).log10().cpu()
+        quantiles = losses.quantile(torch.tensor(QUANTILES, device=losses.device)).tolist()
+        return {
+            "train_loss": float(losses.mean()),
+            "learning_rate": self.config.learning_rate_at(self.iteration - 1),
+            **seen_by(self.selectors[0]),
+            "distinct": drawn / self.data.num_samples,
+            "loss_quantiles": dict(zip(map(str, QUANTILES), quantiles, strict=True)),
+            "loss_histogram": {
+                "edges_log10": [round(float(edge), 3) for edge in HISTOGRAM_EDGES],
+                "counts": torch.histogram(logs.clamp(-6, 2), HISTOGRAM_EDGES).hist.long().tolist(),
+            },
+        }
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, Any]:
+        """Loss and error (in percent) on the test set."""
+        loss = torch.zeros((), device=self.network.device)
+        wrong = torch.zeros((), dtype=torch.int64, device=self.network.device)
+        for images, labels in self.data.parts(test=True):
+            logits = self._test_logits(images)
+            loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
+            wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
+        return {
+            "test_loss": float(loss) / self.data.num_tested,
+            "test_error": 100 * int(wrong) / self.data.num_tested,
+        }
+
+    def _test_logits(self, images: Tensor) -> Tensor:
+        images = self.data.normalise(images.float())
+        if self.network.device.type == "cuda":
+            images = images.contiguous(memory_format=torch.channels_last)
+        return self.network.test_logits(self._parameters | self._buffers, images).float()
+
+    @torch.no_grad()
+    def _training_losses(self) -> Tensor:
+        """The loss of every training sample as it is now, without augmentation."""
+        losses = [
+            cross_entropy(self._test_logits(images), labels, reduction="none", ignore_index=IGNORED)
+            for images, labels in self.data.parts(test=False)
+        ]
+        return torch.cat(losses)[: self.data.num_samples]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next step depends on, between two epochs."""
+        return {
+            "parameters": _on_host(self._parameters),
+            "buffers": _on_host(self._buffers),
+            "velocity": _on_host(self._velocity),
+            "steps": _on_host({"dropout_seed": self._dropout_seed, "rate": self._rate}),
+            "generator": self._generator.get_state(),
+            "sampler": self.sampler.state_dict(),
+            "iteration": self.iteration,
+            "selectors": [_on_host(selector.state_dict()) for selector in self.selectors],
+        }
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a `state_dict`; everything is written in place."""
+        groups = {
+            "parameters": self._parameters,
+            "buffers": self._buffers,
+            "velocity": self._velocity,
+            "steps": {"dropout_seed": self._dropout_seed, "rate": self._rate},
+        }
+        for kind, group in groups.items():
+            for name, tensor in group.items():
+                tensor.copy_(state[kind][name])
+        self._generator.set_state(state["generator"])
+        self.sampler.load_state_dict(state["sampler"])
+        self.iteration = state["iteration"]
+        for selector, own in zip(self.selectors, state["selectors"], strict=True):
+            selector.load_state_dict(own)
+
+
+def seen_by(selector: Selector) -> dict[str, Any]:
+    """What the record of an epoch says about the method."""
+    return {
+        "pressure": selector.pressure_at(selector.epoch)
+        if isinstance(selector, (RecencyBias, OnlineBatch))
+        else None,
+        **_uncertainties(selector),
+    }
+
+
+def _uncertainties(selector: Selector) -> dict[str, Any]:
+    """Mean uncertainty, and how many samples have each value of it (Figure 3); None for other methods."""
+    if not isinstance(selector, RecencyBias):
+        return {"uncertainty": None, "uncertainty_counts": None}
+    values = selector.history.shapes.uncertainties(selector.history.num_classes)
+    counts = torch.bincount(selector.history.levels(), minlength=len(values)).cpu().numpy()
+    by_value: dict[float, int] = {}
+    for level in counts.nonzero()[0]:
+        value = round(float(values[level]), 6)
+        by_value[value] = by_value.get(value, 0) + int(counts[level])
+    mean = float(values @ counts / counts.sum())
+    return {"uncertainty": mean, "uncertainty_counts": [list(pair) for pair in sorted(by_value.items())]}
+
+
+def _on_host(state: dict[str, Any]) -> dict[str, Any]:
+    """A copy whose tensors lie in main memory."""
+    return {n: v.detach().to("cpu", copy=True) if isinstance(v, Tensor) else v for n, v in state.items()}
+
+
+def _spread(seed: int) -> int:
+    """Far apart first numbers for the dropout of neighbouring seeds."""
+    return (seed * 0x9E3779B1 + 0x7F4A7C15) % 2**30

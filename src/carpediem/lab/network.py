@@ -1,0 +1,96 @@
+"""A network as a function of its tensors, so that many runs share one compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from carpediem.lab import networks
+from carpediem.lab.config import RunConfig
+from carpediem.lab.data import find_weights
+from carpediem.lab.dropout import CountedDropout, count_dropout
+
+Tensors = dict[str, Tensor]
+Forward = Callable[[Tensors, Tensor], Tensor]
+
+
+class Network:
+    """The architecture of a configuration: fresh tensors by seed, and the logits that tensors give.
+
+    Args:
+        config: its net, weights, dropout and precision count.
+        num_classes: columns of the logits.
+        in_channels: channels of the images.
+        device: where it runs; on a CUDA device it is compiled, once for all runs.
+        data_dir: where the file of trained weights lies, for configurations that start from one.
+
+    Attributes:
+        train_logits, test_logits: (tensors by name, images) -> logits; the former updates the running
+            statistics among the tensors.
+        seed_names: the buffers that hold the seed of a dropout layer.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        num_classes: int,
+        in_channels: int,
+        device: torch.device,
+        data_dir: Path | None = None,
+    ) -> None:
+        self.device, self.config = device, config
+        self._weights = None if config.weights is None else find_weights(config.net, data_dir)
+        self.num_classes, self.in_channels = num_classes, in_channels
+        self.train_logits = self._forward(training=True)
+        self.test_logits = self._forward(training=False)
+        modules = self._seeded(0).named_modules()
+        self.seed_names = [f"{name}.seed" for name, module in modules if isinstance(module, CountedDropout)]
+
+    def fresh_tensors(self, seed: int) -> tuple[Tensors, Tensors]:
+        """Parameters and buffers of a new network, the same for a seed on every device."""
+        net = self._seeded(seed)
+        return self._placed(dict(net.named_parameters())), self._placed(dict(net.named_buffers()))
+
+    def _seeded(self, seed: int) -> nn.Module:
+        config = self.config
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = networks.build(
+                config.net,
+                num_classes=self.num_classes,
+                in_channels=self.in_channels,
+                dropout=config.dropout,
+                weights=self._weights,
+            )
+        return _without_counters(count_dropout(net))
+
+    def _placed(self, tensors: Tensors) -> Tensors:
+        out = {}
+        for name, tensor in tensors.items():
+            image_like = self.device.type == "cuda" and tensor.dim() == 4
+            layout = torch.channels_last if image_like else torch.contiguous_format
+            out[name] = tensor.detach().to(self.device, memory_format=layout, copy=True)
+        return out
+
+    def _forward(self, *, training: bool) -> Forward:
+        net = self._seeded(0).to(self.device).train(training)
+        kind, low = self.device.type, self.config.precision == "bf16"
+
+        def forward(tensors: Tensors, images: Tensor) -> Tensor:
+            with torch.autocast(kind, torch.bfloat16, enabled=low):
+                logits: Tensor = functional_call(net, tensors, (images,))
+            return logits
+
+        return torch.compile(forward, dynamic=False, fullgraph=True) if kind == "cuda" else forward
+
+
+def _without_counters(net: nn.Module) -> nn.Module:
+    """Takes the batch counters away, which nothing reads and which cost a kernel each."""
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.num_batches_tracked = None
+    return net

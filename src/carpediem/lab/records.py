@@ -1,0 +1,179 @@
+"""What runs left on disk, read back.
+
+A study's folder holds `runs/<hash>/config.json`, `epochs.jsonl` and, once the run has finished, `done.json`. A
+published folder holds the same in one file, `runs.jsonl`, a run a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from carpediem.lab.atomic import write_whole
+
+# What tables and curves cannot do without; everything else in a record may be absent.
+_CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
+_EPOCH_FIELDS = ("epoch", "iteration", "train_loss", "test_error", "seconds")
+
+
+class RecordError(ValueError):
+    """A record is damaged; the message names the file and the line."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run, as far as it came.
+
+    Args:
+        hash: names the configuration.
+        config: the whole configuration.
+        epochs: one dict a finished epoch, from epoch 0.
+        done: when and where the run finished, or None while it has not.
+    """
+
+    hash: str
+    config: dict[str, Any]
+    epochs: list[dict[str, Any]]
+    done: dict[str, Any] | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return self.done is not None
+
+
+def read_runs(*folders: str | Path) -> list[RunRecord]:
+    """Every run in the given folders, finished or not, sorted by hash.
+
+    Args:
+        folders: studies' folders, published folders, or `runs.jsonl` files themselves. Of a run that occurs
+            more than once the longer record counts.
+
+    Raises:
+        FileNotFoundError: a folder does not exist or holds no study.
+        RecordError: a line is damaged, or two finished records of the same run differ. Only a last line of
+            `epochs.jsonl` that is cut off is passed over, since its writer may be in the middle of it.
+    """
+    if not folders:
+        raise ValueError("folders must name at least one study, got none")
+    runs: dict[str, RunRecord] = {}
+    for folder in folders:
+        for run in _read_place(Path(folder)):
+            runs[run.hash] = _longer(runs[run.hash], run) if run.hash in runs else run
+    return [runs[name] for name in sorted(runs)]
+
+
+def read_run(folder: str | Path) -> RunRecord:
+    """The run in `folder`, which holds its `config.json`."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
+    config = _read_object(folder / "config.json")
+    _check_config(config, where=str(folder / "config.json"))
+    done = folder / "done.json"
+    return RunRecord(
+        hash=folder.name,
+        config=config,
+        epochs=read_epochs(folder / "epochs.jsonl"),
+        done=_read_object(done) if done.is_file() else None,
+    )
+
+
+def export_runs(folders: Iterable[str | Path], file: str | Path) -> None:
+    """Write every run of `folders` to `file`, a JSON object a line, in the form of `runs.jsonl`.
+
+    The file is replaced in one step: it holds either what it held before or everything.
+    """
+    file = Path(file)
+    lines = [
+        json.dumps({"run": run.hash, "config": run.config, "done": run.done, "epochs": run.epochs})
+        for run in read_runs(*folders)
+    ]
+    write_whole(file, "".join(f"{line}\n" for line in lines))
+
+
+def _read_place(place: Path) -> list[RunRecord]:
+    if place.is_file():
+        return _read_exported(place)
+    if not place.is_dir():
+        raise FileNotFoundError(f"{place} does not exist")
+    exported, runs = place / "runs.jsonl", place / "runs"
+    if not (exported.is_file() or runs.is_dir() or (place / "study.json").is_file()):
+        raise FileNotFoundError(f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it")
+    found = _read_exported(exported) if exported.is_file() else []
+    # A folder without config.json was made a moment ago: its run has not begun.
+    return found + [read_run(config.parent) for config in sorted(runs.glob("*/config.json"))]
+
+
+def _read_exported(file: Path) -> list[RunRecord]:
+    runs = []
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{file}, line {number}"
+        row = _parse(line, where)
+        if missing := [name for name in ("run", "config", "epochs") if name not in row]:
+            raise RecordError(f"{where} lacks {', '.join(missing)}")
+        _check_config(row["config"], where=where)
+        for index, epoch in enumerate(row["epochs"]):
+            _check_epoch(epoch, index, where=where)
+        runs.append(RunRecord(row["run"], row["config"], row["epochs"], row.get("done")))
+    return runs
+
+
+def read_epochs(file: Path) -> list[dict[str, Any]]:
+    """The epochs in a run's `epochs.jsonl`; none where there is no such file."""
+    if not file.is_file():
+        return []
+    *lines, last = file.read_bytes().split(b"\n")
+    epochs: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        where = f"{file}, line {number}"
+        epochs.append(_check_epoch(_parse(line, where), len(epochs), where=where))
+    # What follows the last line end is being written, or was when its writer was stopped. It counts only if it
+    # is whole; no part of a JSON object is itself JSON.
+    try:
+        whole = json.loads(last)
+    except ValueError:
+        return epochs
+    return [*epochs, _check_epoch(whole, len(epochs), where=f"{file}, line {len(lines) + 1}")]
+
+
+def _parse(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise RecordError(f"{where} is damaged: {error}") from error
+    if not isinstance(value, dict):
+        raise RecordError(f"{where} must hold a JSON object, got {type(value).__name__}")
+    return value
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    return _parse(file.read_bytes(), str(file))
+
+
+def _check_config(config: Any, *, where: str) -> None:
+    if not isinstance(config, dict):
+        raise RecordError(f"{where}: config must be an object, got {type(config).__name__}")
+    if missing := [name for name in _CONFIG_FIELDS if name not in config]:
+        raise RecordError(f"{where}: the configuration lacks {', '.join(missing)}")
+
+
+def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:
+    if not isinstance(epoch, dict):
+        raise RecordError(f"{where}: an epoch must be an object, got {type(epoch).__name__}")
+    if missing := [name for name in _EPOCH_FIELDS if name not in epoch]:
+        raise RecordError(f"{where}: the epoch lacks {', '.join(missing)}")
+    if epoch["epoch"] != index:
+        raise RecordError(f"{where}: epoch must be {index}, one after the last, got {epoch['epoch']}")
+    return epoch
+
+
+def _longer(one: RunRecord, other: RunRecord) -> RunRecord:
+    if one.finished and other.finished and one.epochs != other.epochs:
+        raise RecordError(f"run {one.hash} occurs twice with different epochs; read one of its folders only")
+    return max(one, other, key=lambda run: (run.finished, len(run.epochs)))

@@ -1,0 +1,121 @@
+"""A study: a set of runs in a folder, each trained once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from carpediem.lab.atomic import write_json
+from carpediem.lab.config import RunConfig
+from carpediem.lab.data import FolderData, ImageData, open_data
+from carpediem.lab.network import Network
+from carpediem.lab.runfolder import RunFolder
+from carpediem.lab.source import place
+from carpediem.lab.wave import OnEpoch, Wave
+
+SIDE_BY_SIDE = {"cuda": 16, "cpu": 1}
+
+
+def _quiet(*_: object) -> None:
+    """Says nothing."""
+
+
+class Study:
+    """Runs to train, and the folder that holds what is done.
+
+    Args:
+        folder: made when it is not there.
+        configs: the runs; one that the folder holds as done is not trained again.
+        name: what the study is called.
+    """
+
+    def __init__(self, folder: Path, configs: Iterable[RunConfig], *, name: str = "study") -> None:
+        self.folder, self.name = folder, name
+        self.configs = list({config.hash: config for config in configs}.values())
+
+    def pending(self) -> list[RunConfig]:
+        """The runs that are not done."""
+        return [c for c in self.configs if not RunFolder(self.folder / "runs" / c.hash).done]
+
+    def train(
+        self,
+        *,
+        device: torch.device | str = "cpu",
+        data_dir: Path | None = None,
+        side_by_side: int | None = None,
+        on_epoch: OnEpoch = _quiet,
+        complain: Callable[[str], None] = _quiet,
+    ) -> None:
+        """Trains what is not done. May be stopped at any moment and called again.
+
+        Args:
+            side_by_side: how many runs train at once; by default as many as pay off on the device.
+            on_epoch: told of every finished epoch.
+            complain: told of what is passed over, such as a damaged checkpoint.
+        """
+        device = torch.device(device)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write_description()
+        if device.type == "cuda":
+            torch.backends.cudnn.benchmark = True
+            torch.set_float32_matmul_precision("high")
+        at_once = side_by_side or SIDE_BY_SIDE.get(device.type, 1)
+        for group in _grouped(self.pending(), _setting).values():
+            data = self._checked_data(group[0], data_dir)
+            source = place(data, group[0].normalisation, device)
+            network = Network(group[0], data.num_classes, data.in_channels, device, data_dir)
+            for configs in _waves(group, at_once):
+                wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
+                wave.train(at_once)
+
+    def _checked_data(self, config: RunConfig, data_dir: Path | None) -> ImageData | FolderData:
+        data = open_data(config.data, data_dir, image_size=config.image_size)
+        if data.fingerprint() != config.data_fingerprint:
+            raise ValueError(
+                f"{config.data} must be the data that the run was set up with (fingerprint "
+                f"{config.data_fingerprint}), got {data.fingerprint()}; start a new study in another folder"
+            )
+        return data
+
+    def _write_description(self) -> None:
+        path = self.folder / "study.json"
+        old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
+        write_json(path, {"name": self.name, "command": ["carpediem", *sys.argv[1:]], "runs": runs})
+
+
+def _setting(config: RunConfig) -> tuple[Any, ...]:
+    """What runs must share to train in one wave: the data and the compiled network."""
+    c = config
+    return (
+        c.data,
+        c.data_fingerprint,
+        c.image_size,
+        c.normalisation,
+        c.net,
+        c.weights,
+        c.dropout,
+        c.precision,
+    )
+
+
+def _grouped(configs: Sequence[RunConfig], key: Callable[[RunConfig], Any]) -> dict[Any, list[RunConfig]]:
+    groups: dict[Any, list[RunConfig]] = {}
+    for config in configs:
+        groups.setdefault(key(config), []).append(config)
+    return groups
+
+
+def _waves(configs: list[RunConfig], at_once: int) -> list[list[RunConfig]]:
+    """The runs in the order of their warm-ups, cut so that no warm-up is split."""
+    waves: list[list[RunConfig]] = [[]]
+    for group in _grouped(configs, lambda c: c.warm_up_hash).values():
+        if waves[-1] and len(waves[-1]) + len(group) > at_once:
+            waves.append([])
+        waves[-1].extend(group)
+    return [wave for wave in waves if wave]

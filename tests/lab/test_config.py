@@ -1,0 +1,431 @@
+"""Configurations, recipes and plans: what names a run, and which runs a study has."""
+
+import json
+from dataclasses import fields
+
+import pytest
+import torch
+
+from carpediem.lab import plans
+from carpediem.lab.config import METHODS, RunConfig
+from carpediem.lab.data import ImageData
+from carpediem.lab.plans import PLANS, parse_method, plan_called, plan_configs, run_configs
+from carpediem.lab.recipes import RECIPES, recipe
+
+CONFIG = RunConfig(
+    **recipe("paper"),
+    recipe="paper",
+    data="cifar10",
+    data_fingerprint="0123456789abcdef",
+    net="resnet-50",
+    optimizer="momentum",
+    precision="float32",
+    seed=0,
+    method="recency",
+)
+OTHER = {
+    "recipe": "modern",
+    "data": "cifar100",
+    "data_fingerprint": "fedcba9876543210",
+    "image_size": 64,
+    "net": "small-cnn",
+    "weights": "imagenet",
+    "dropout": 0.1,
+    "optimizer": "sgd",
+    "momentum": 0.8,
+    "nesterov": False,
+    "weight_decay": 1e-4,
+    "batch_size": 64,
+    "iterations": 50,
+    "learning_rate": 0.2,
+    "decay": "constant",
+    "augmentation": "none",
+    "normalisation": "per-channel",
+    "precision": "bf16",
+    "seed": 1,
+    "draws": "systematic",
+    "warm_up": 11,
+    "method": "online",
+    "window": 5,
+    "pressure": 10.0,
+    "schedule": "constant",
+    "smoothness": 0.1,
+    "mode": "reweight",
+    "losses": "evaluate",
+}
+SELECTION = {"method", "window", "pressure", "schedule", "smoothness", "mode", "losses"}
+FIELDS = [f.name for f in fields(RunConfig)]
+
+
+def data(samples=40, classes=10):
+    x = torch.zeros(samples, 1, 8, 8, dtype=torch.uint8)
+    y = torch.arange(samples) % classes
+    return ImageData("made", x, y, x, y, classes=tuple(map(str, range(classes))))
+
+
+def configs(**changes):
+    settings = {
+        "recipe_name": "paper",
+        "net": "resnet-50",
+        "optimizer": "momentum",
+        "methods": list(METHODS),
+        "seeds": range(2),
+        "precision": "float32",
+        "batch_size": 8,
+    } | changes
+    return run_configs("made", data(), **settings)
+
+
+# Names
+
+
+def test_the_hash_survives_a_round_trip_through_json():
+    again = RunConfig.from_dict(json.loads(json.dumps(CONFIG.to_dict())))
+    assert again == CONFIG
+    assert again.hash == CONFIG.hash
+    assert again.warm_up_hash == CONFIG.warm_up_hash
+
+
+def test_the_hash_is_the_same_for_ever():
+    assert (CONFIG.hash, CONFIG.warm_up_hash) == ("61003d840e27", "3566c78e3255")
+
+
+def test_equal_configurations_have_one_hash_however_their_numbers_are_written():
+    assert CONFIG.with_(pressure=100) == CONFIG
+    assert CONFIG.with_(pressure=100).hash == CONFIG.hash
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_changes_the_hash(name):
+    assert getattr(CONFIG, name) != OTHER[name]
+    assert CONFIG.with_(**{name: OTHER[name]}).hash != CONFIG.hash
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_warm_up_is_shared_by_runs_that_differ_in_selection_alone(name):
+    shared = CONFIG.with_(**{name: OTHER[name]}).warm_up_hash == CONFIG.warm_up_hash
+    assert shared == (name in SELECTION)
+
+
+def test_unknown_and_missing_fields_are_named():
+    values = CONFIG.to_dict()
+    with pytest.raises(ValueError, match="unknown fields: colour, taste"):
+        RunConfig.from_dict(values | {"taste": 1, "colour": 2})
+    del values["net"], values["data"]
+    with pytest.raises(ValueError, match="lacks the fields: data, net"):
+        RunConfig.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("method", "magic", "method must be one of random, online, active, recency, got 'magic'"),
+        ("optimizer", "adam", "optimizer must be one of momentum, sgd, got 'adam'"),
+        ("decay", "cosine", "decay must be one of step, constant, got 'cosine'"),
+        ("precision", "fp8", "precision must be one of float32, bf16, got 'fp8'"),
+        ("draws", "shuffle", "draws must be one of independent, systematic, got 'shuffle'"),
+        ("weights", "mine", "weights must be one of None, imagenet, got 'mine'"),
+        ("schedule", "rising", "schedule must be one of decayed, constant, got 'rising'"),
+        ("mode", "weigh", "mode must be one of sample, reweight, got 'weigh'"),
+        ("losses", "evaluated", "losses must be one of observe, evaluate, got 'evaluated'"),
+        ("batch_size", 0, "batch_size must be at least 1, got 0"),
+        ("iterations", 0, "iterations must be at least 1, got 0"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(name, value, message):
+    with pytest.raises(ValueError, match=message):
+        CONFIG.with_(**{name: value})
+
+
+# Lengths and rates
+
+
+@pytest.mark.parametrize(
+    ("iterations", "samples", "batch", "steps", "epochs"),
+    [
+        (40_000, 50_000, 128, 390, 103),
+        (10, 20, 4, 5, 2),
+        (11, 20, 4, 5, 3),
+        (1, 23, 4, 5, 1),
+        (7, 4, 4, 1, 7),
+    ],
+)
+def test_epochs_are_as_many_as_the_iterations_begin(iterations, samples, batch, steps, epochs):
+    config = CONFIG.with_(iterations=iterations, batch_size=batch)
+    assert config.steps_per_epoch(samples) == steps
+    assert config.epochs(samples) == epochs
+
+
+def test_a_batch_larger_than_the_training_set_is_refused():
+    with pytest.raises(ValueError, match="batch_size must be at most the 100 training samples, got 128"):
+        CONFIG.steps_per_epoch(100)
+
+
+def test_the_rate_is_divided_by_ten_at_half_and_at_three_quarters():
+    for iteration, rate in [
+        (0, 0.1),
+        (19_999, 0.1),
+        (20_000, 0.01),
+        (29_999, 0.01),
+        (30_000, 0.001),
+        (39_999, 0.001),
+    ]:
+        assert CONFIG.learning_rate_at(iteration) == pytest.approx(rate, rel=1e-12)
+
+
+def test_the_rate_falls_at_the_first_whole_step_when_the_length_is_odd():
+    config = CONFIG.with_(iterations=7)
+    rates = [round(config.learning_rate_at(i), 6) for i in range(7)]
+    assert rates == [0.1] * 4 + [0.01] * 2 + [0.001]
+
+
+def test_a_constant_rate_stays():
+    config = CONFIG.with_(decay="constant", iterations=8)
+    assert {config.learning_rate_at(i) for i in range(8)} == {0.1}
+
+
+# Recipes
+
+
+def test_the_paper_recipe_holds_the_written_settings():
+    assert recipe("paper") == {
+        "dropout": 0.2,
+        "momentum": 0.9,
+        "batch_size": 128,
+        "iterations": 40_000,
+        "learning_rate": 0.1,
+        "decay": "step",
+        "augmentation": "flip-jitter",
+        "normalisation": "per-image",
+        "nesterov": True,
+        "weight_decay": 5e-4,
+        "draws": "independent",
+        "warm_up": 10,
+        "window": 10,
+        "pressure": 100.0,
+        "schedule": "decayed",
+        "smoothness": 0.02,
+        "mode": "sample",
+        "losses": "observe",
+        "weights": None,
+        "image_size": None,
+    }
+
+
+def test_the_modern_recipe_differs_in_augmentation_dropout_and_draws_alone():
+    modern, paper = recipe("modern"), recipe("paper")
+    assert {name: value for name, value in modern.items() if value != paper[name]} == {
+        "augmentation": "crop-flip",
+        "dropout": 0.0,
+        "draws": "systematic",
+    }
+
+
+def test_fine_tuning_has_the_papers_batch_and_constant_rate():
+    settings = recipe("fine-tuning")
+    wanted = {"batch_size": 32, "learning_rate": 2e-4, "decay": "constant", "window": 10, "pressure": 100.0}
+    assert wanted.items() <= settings.items()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_makes_whole_configurations(name):
+    (config,) = configs(recipe_name=name, methods=["recency"], seeds=[0])
+    assert config.recipe == name
+
+
+def test_changing_a_recipe_that_was_handed_out_changes_no_other():
+    recipe("paper")["dropout"] = 0.9
+    assert recipe("paper")["dropout"] == 0.2
+
+
+def test_an_unknown_recipe_or_study_gets_one_sentence_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"recipe must be one of paper, modern, .*, got 'old'") as error:
+        recipe("old")
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=r"NAME must be one of densenet-momentum, .*, got 'x'") as error:
+        plan_called("x")
+    assert "\n" not in str(error.value)
+
+
+# Methods
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "draws"),
+    [
+        ("recency", "recency", "independent"),
+        ("random-shuffle", "random", "systematic"),
+        ("active-systematic", "active", "systematic"),
+        ("online-independent", "online", "independent"),
+    ],
+)
+def test_a_method_may_say_how_it_draws(text, method, draws):
+    assert parse_method(text, "independent") == {"method": method, "draws": draws}
+
+
+def test_what_is_said_behind_a_method_goes_before_the_recipe():
+    assert parse_method("random-independent", "systematic")["draws"] == "independent"
+
+
+@pytest.mark.parametrize(
+    "text", ["magic", "", "shuffle", "-shuffle", "random_shuffle", "random-shuffle-twice"]
+)
+def test_an_unknown_method_gets_one_sentence(text):
+    with pytest.raises(
+        ValueError, match=r"^methods must be among random, online, active, recency.*, got '.*'$"
+    ):
+        parse_method(text, "independent")
+
+
+# Runs
+
+
+def test_there_is_one_run_for_every_seed_and_method():
+    made = configs(seeds=[3, 5])
+    assert {(c.seed, c.method) for c in made} == {(s, m) for s in (3, 5) for m in METHODS}
+    assert len({c.hash for c in made}) == len(made) == 8
+
+
+def test_runs_of_a_seed_share_their_warm_up_and_seeds_and_draws_do_not():
+    made = configs(methods=["random", "recency", "random-shuffle"], seeds=[0, 1])
+    by_warm_up = {}
+    for config in made:
+        by_warm_up.setdefault(config.warm_up_hash, set()).add((config.seed, config.draws))
+    assert all(len(kinds) == 1 for kinds in by_warm_up.values())
+    assert len(by_warm_up) == 4
+
+
+def test_epochs_set_the_iterations_by_whole_batches():
+    (config,) = configs(epochs=7, batch_size=16, methods=["random"], seeds=[0])
+    assert config.iterations == 7 * (40 // 16)
+    assert config.epochs(40) == 7
+
+
+def test_a_change_of_none_leaves_the_recipe():
+    (config,) = configs(dropout=None, learning_rate=0.3, methods=["random"], seeds=[0])
+    assert (config.dropout, config.learning_rate) == (0.2, 0.3)
+
+
+def test_what_a_method_does_not_read_makes_no_second_run():
+    variations = [
+        {"window": q, "pressure": s, "schedule": c} for q in (5, 10) for s in (1.0, 9.0) for c in SCHEDULES
+    ]
+    made = configs(seeds=[0], variations=variations)
+    count = {method: sum(c.method == method for c in made) for method in METHODS}
+    assert count == {"random": 1, "active": 1, "online": 4, "recency": 8}
+
+
+SCHEDULES = ("decayed", "constant")
+
+
+def test_a_setting_that_a_method_does_not_read_names_the_run_it_always_named():
+    plain = {c.method: c.hash for c in configs(seeds=[0])}
+    pressed = {c.method: c.hash for c in configs(seeds=[0], pressure=7.0, window=3)}
+    assert {m for m in METHODS if plain[m] == pressed[m]} == {"random", "active"}
+    smoothed = {c.method: c.hash for c in configs(seeds=[0], smoothness=0.5)}
+    assert {m for m in METHODS if plain[m] == smoothed[m]} == {"random", "online", "recency"}
+
+
+# Plans
+
+
+@pytest.fixture
+def any_data(monkeypatch):
+    asked = []
+
+    def load(name, data_dir=None, *, image_size=None):
+        asked.append((name, image_size))
+        return data(samples=3200)
+
+    monkeypatch.setattr(plans, "open_data", load)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("densenet-momentum", 3 * 4),
+        ("densenet-sgd", 3 * 4),
+        ("resnet-momentum", 3 * 4),
+        ("resnet-sgd", 3 * 4),
+        ("fine-tuning", 3 * 4),
+        ("pressure-ablation", 2 * (1 + 2 + 1 + 2)),
+        ("grid-search", 2 * 12),
+        ("loss-distribution", 4),
+        ("index-comparison", 1),
+    ],
+)
+@pytest.mark.usefixtures("any_data")
+def test_every_plan_builds_as_many_runs_as_it_has_cells(name, runs):
+    made = plan_configs(PLANS[name], seeds=range(2))
+    assert len({c.hash for c in made}) == len(made) == 2 * runs
+    assert PLANS[name].runs_per_seed * len(PLANS[name].datasets) == runs
+
+
+def test_the_plans_are_those_that_the_paper_has():
+    assert set(PLANS) == {
+        "densenet-momentum",
+        "densenet-sgd",
+        "resnet-momentum",
+        "resnet-sgd",
+        "fine-tuning",
+        "pressure-ablation",
+        "grid-search",
+        "loss-distribution",
+        "index-comparison",
+    }
+
+
+@pytest.mark.usefixtures("any_data")
+def test_the_tables_are_made_with_the_paper_recipe_and_its_networks():
+    for name, net, optimizer in [
+        ("densenet-momentum", "densenet-40-12", "momentum"),
+        ("densenet-sgd", "densenet-40-12", "sgd"),
+        ("resnet-momentum", "resnet-50", "momentum"),
+        ("resnet-sgd", "resnet-50", "sgd"),
+    ]:
+        for config in plan_configs(PLANS[name], seeds=[0]):
+            assert (config.recipe, config.net, config.optimizer) == ("paper", net, optimizer)
+            assert recipe("paper").items() <= config.to_dict().items()
+
+
+@pytest.mark.usefixtures("any_data")
+def test_the_grid_has_every_window_and_pressure_and_one_warm_up():
+    made = plan_configs(PLANS["grid-search"], seeds=[0], datasets=["cifar10"])
+    assert {(c.window, c.pressure) for c in made} == {
+        (q, s) for q in (5, 10, 15) for s in (1.0, 10.0, 100.0, 1000.0)
+    }
+    assert len({c.warm_up_hash for c in made}) == 1
+
+
+def test_fine_tuning_trains_fifty_epochs_each_set_with_its_network(any_data):
+    made = plan_configs(PLANS["fine-tuning"], seeds=[0], methods=["random"])
+    assert {c.data: (c.net, c.weights, c.image_size) for c in made} == {
+        "mit67": ("densenet-121", "imagenet", 224),
+        "food100": ("densenet-121", "imagenet", 224),
+        "flowers-102": ("efficientnet-lite0", "imagenet", 96),
+    }
+    assert {c.iterations for c in made} == {50 * 100}
+    assert [size for _, size in any_data] == [224, 224, 96]
+
+
+@pytest.mark.usefixtures("any_data")
+def test_a_plan_can_be_made_smaller():
+    made = plan_configs(
+        PLANS["fine-tuning"],
+        seeds=[4],
+        datasets=["flowers-102"],
+        methods=["recency"],
+        iterations=4800,
+        batch_size=8,
+        image_size=32,
+    )
+    assert [(c.seed, c.data, c.method, c.iterations, c.batch_size, c.image_size) for c in made] == [
+        (4, "flowers-102", "recency", 4800, 8, 32)
+    ]
+
+
+@pytest.mark.usefixtures("any_data")
+def test_a_set_that_fine_tuning_does_not_know_is_named_with_those_it_knows():
+    with pytest.raises(ValueError, match="must be among mit67, food100, flowers-102, got 'cifar10'"):
+        plan_configs(PLANS["fine-tuning"], datasets=["cifar10"])

@@ -1,0 +1,187 @@
+"""Reading back what runs left: both forms, whole and damaged."""
+
+import json
+
+import pytest
+
+from carpediem.lab.records import RecordError, RunRecord, export_runs, read_run, read_runs
+
+CONFIG = {
+    "recipe": "demo",
+    "data": "digits",
+    "net": "small-cnn",
+    "optimizer": "momentum",
+    "method": "random",
+    "seed": 0,
+}
+
+
+def epoch(number, **more):
+    row = {
+        "epoch": number,
+        "iteration": 22 * (number + 1),
+        "train_loss": 1.0,
+        "test_error": 9.0 - number,
+        "seconds": 1.5,
+    }
+    return row | more
+
+
+def write_run(study, name="0123456789ab", epochs=3, done=True, **config):
+    folder = study / "runs" / name
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    (folder / "epochs.jsonl").write_text("".join(json.dumps(epoch(n)) + "\n" for n in range(epochs)))
+    if done:
+        (folder / "done.json").write_text(json.dumps({"finished": "2026-01-01T00:00:00+00:00"}))
+    return folder
+
+
+def test_a_study_is_read_with_its_finished_and_unfinished_runs(tmp_path):
+    write_run(tmp_path, "bbbbbbbbbbbb", done=False, seed=1)
+    write_run(tmp_path, "aaaaaaaaaaaa")
+    first, second = read_runs(tmp_path)
+    assert first == RunRecord(
+        "aaaaaaaaaaaa", CONFIG, [epoch(n) for n in range(3)], {"finished": "2026-01-01T00:00:00+00:00"}
+    )
+    assert (second.hash, second.finished, second.config["seed"]) == ("bbbbbbbbbbbb", False, 1)
+
+
+def test_an_exported_study_reads_like_the_study_itself(tmp_path):
+    write_run(tmp_path / "study", "aaaaaaaaaaaa")
+    write_run(tmp_path / "study", "bbbbbbbbbbbb", epochs=1, done=False)
+    exported = tmp_path / "results" / "runs.jsonl"
+    export_runs([tmp_path / "study"], exported)
+    assert read_runs(exported.parent) == read_runs(exported) == read_runs(tmp_path / "study")
+    assert [path.name for path in exported.parent.iterdir()] == ["runs.jsonl"]
+
+
+def test_an_export_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    write_run(tmp_path / "study")
+    target = tmp_path / "runs.jsonl"
+    target.write_text("old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        export_runs([tmp_path / "study"], target)
+    assert target.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.jsonl", "study"]
+
+
+@pytest.mark.parametrize("keep", [1, 20, 60, -2])
+def test_a_last_line_that_is_cut_off_is_passed_over(tmp_path, keep):
+    file = write_run(tmp_path, done=False) / "epochs.jsonl"
+    whole = file.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2]) + lines[2][:keep])
+    (run,) = read_runs(tmp_path)
+    assert [row["epoch"] for row in run.epochs] == [0, 1]
+
+
+def test_a_last_line_cut_inside_a_character_is_passed_over(tmp_path):
+    file = write_run(tmp_path, done=False) / "epochs.jsonl"
+    file.write_bytes(file.read_bytes() + '{"note": "é'.encode()[:-1])
+    assert len(read_runs(tmp_path)[0].epochs) == 3
+
+
+def test_a_whole_last_line_counts_even_without_its_line_end(tmp_path):
+    file = write_run(tmp_path) / "epochs.jsonl"
+    file.write_bytes(file.read_bytes().rstrip())
+    assert len(read_runs(tmp_path)[0].epochs) == 3
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda lines: [lines[0], '{"epoch": 1, "iter', lines[2]], "line 2 is damaged"),
+        (lambda lines: [*lines[:2], '{"epoch": 2, "iter'], "line 3 is damaged"),
+        (lambda lines: [lines[0], "[1, 2]", lines[2]], "line 2 must hold a JSON object, got list"),
+        (lambda lines: [lines[0], "", lines[2]], "line 2 is damaged"),
+        (lambda lines: [lines[0], lines[0]], "line 2: epoch must be 1, one after the last, got 0"),
+        (lambda lines: [lines[0], lines[2]], "line 2: epoch must be 1, one after the last, got 2"),
+        (
+            lambda lines: ['{"epoch": 0, "iteration": 4}'],
+            "line 1: the epoch lacks train_loss, test_error, seconds",
+        ),
+    ],
+)
+def test_any_other_damaged_line_is_named(tmp_path, damage, message):
+    file = write_run(tmp_path) / "epochs.jsonl"
+    file.write_text("".join(f"{line}\n" for line in damage(file.read_text().splitlines())))
+    with pytest.raises(RecordError, match=f"epochs.jsonl, {message}"):
+        read_runs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("config.json", "{", "config.json is damaged"),
+        (
+            "config.json",
+            '{"recipe": "demo", "seed": 1}',
+            "the configuration lacks data, net, optimizer, method",
+        ),
+        ("done.json", "", "done.json is damaged"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(tmp_path, name, text, message):
+    (write_run(tmp_path) / name).write_text(text)
+    with pytest.raises(RecordError, match=message):
+        read_runs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2 is damaged"),
+        ('{"run": "x", "config": {}}', "line 2 lacks epochs"),
+        ('{"run": "x", "config": [], "epochs": []}', "line 2: config must be an object, got list"),
+        (
+            json.dumps({"run": "x", "config": CONFIG, "epochs": [5]}),
+            "line 2: an epoch must be an object, got int",
+        ),
+    ],
+)
+def test_a_damaged_line_of_an_export_is_named_even_if_it_is_the_last(tmp_path, line, message):
+    write_run(tmp_path / "study")
+    export_runs([tmp_path / "study"], tmp_path / "runs.jsonl")
+    with (tmp_path / "runs.jsonl").open("a") as stream:
+        stream.write(line)
+    with pytest.raises(RecordError, match=f"runs.jsonl, {message}"):
+        read_runs(tmp_path / "runs.jsonl")
+
+
+def test_a_run_in_two_places_counts_once_with_its_longer_record(tmp_path):
+    write_run(tmp_path / "here", epochs=2, done=False)
+    write_run(tmp_path / "there", epochs=3)
+    for places in (("here", "there"), ("there", "here")):
+        (run,) = read_runs(*(tmp_path / place for place in places))
+        assert run.finished
+        assert len(run.epochs) == 3
+
+
+def test_two_finished_records_of_one_run_that_differ_are_refused(tmp_path):
+    write_run(tmp_path / "here", epochs=2)
+    write_run(tmp_path / "there", epochs=3)
+    with pytest.raises(RecordError, match="run 0123456789ab occurs twice with different epochs"):
+        read_runs(tmp_path / "here", tmp_path / "there")
+
+
+def test_a_run_that_has_not_begun_is_no_run_and_one_without_epochs_is(tmp_path):
+    (write_run(tmp_path, "aaaaaaaaaaaa", done=False) / "epochs.jsonl").unlink()
+    (tmp_path / "runs" / "bbbbbbbbbbbb").mkdir()
+    (run,) = read_runs(tmp_path)
+    assert (run.hash, run.epochs, run.finished) == ("aaaaaaaaaaaa", [], False)
+
+
+def test_a_study_without_runs_is_empty_and_anything_else_is_not_a_study(tmp_path):
+    (tmp_path / "study.json").write_text('{"name": "compare"}')
+    assert read_runs(tmp_path) == []
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="holds no study"):
+        read_runs(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        read_runs(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        read_run(tmp_path)
+    with pytest.raises(ValueError, match="at least one"):
+        read_runs()
