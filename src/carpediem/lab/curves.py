@@ -1,0 +1,371 @@
+"""Convergence curves: as figures for a page, and as one line a method for a terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from carpediem.lab import paper
+from carpediem.lab.atomic import write_whole
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import Cell, best_error, estimate, group_cells, mean_curve, method_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Band = Literal["range", "standard-error"]
+
+# Okabe and Ito's palette, told apart under every common colour blindness.
+_COLOURS = {"random": "#000000", "online": "#E69F00", "active": "#0072B2", "recency": "#D55E00"}
+_SPARE_COLOURS = ("#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
+_DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+# Which multiples of a power of ten are marked, by how many times the axis rises.
+_STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (5, (1, 1.5, 2, 3, 4, 5, 6, 8)),
+    (30, (1, 2, 3, 5, 7)),
+    (1000, (1, 2, 5)),
+    (math.inf, (1,)),
+)
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII_BLOCKS = "_.-~=+*#"
+# Nothing about the time or the program, so that equal records give equal files.
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@dataclass(frozen=True)
+class _Line:
+    name: str
+    colour: str
+    dashes: Any
+    x: list[int]
+    middle: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def write_curves(
+    records: Iterable[RunRecord],
+    folder: str | Path,
+    *,
+    band: Band = "range",
+    formats: Sequence[str] = ("png", "pdf"),
+) -> list[Path]:
+    """Write one figure for each set of runs that can be compared, and return the files.
+
+    Args:
+        records: runs; those that have not finished are left out.
+        folder: where the files go, named after data, network, optimizer and recipe. Methods that were run with
+            several options have a figure of their own, named `_variants`.
+        band: what is shaded around the mean over seeds, "range" (lowest to highest) or "standard-error".
+        formats: "png" and "pdf".
+    """
+    if unknown := sorted(set(formats) - set(_METADATA)):
+        raise ValueError(f"formats must be among {', '.join(_METADATA)}, got {', '.join(unknown)}")
+    groups = [part for cells in _comparable(records) for part in _split(cells)]
+    files, names = [], [_file_name(cells) for cells in groups]
+    for index, cells in enumerate(groups):
+        # Settings that differ in something finer than their names are numbered.
+        number = f"_{names[:index].count(names[index]) + 1}" if names.count(names[index]) > 1 else ""
+        figure = convergence_figure(cells, band=band)
+        for form in formats:
+            stream = io.BytesIO()
+            figure.savefig(stream, format=form, dpi=160, metadata=_METADATA[form])
+            files.append(Path(folder) / f"{names[index]}{number}.{form}")
+            write_whole(files[-1], stream.getvalue())
+    return files
+
+
+def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure:
+    """Training loss and test error by iteration, a line a method: cells of one setting, as `group_cells` gives."""
+    if band not in ("range", "standard-error"):
+        raise ValueError(f"band must be range or standard-error, got {band!r}")
+    cells = [cell for cell in cells if cell.runs]
+    if not cells:
+        raise ValueError("cells must hold at least one finished run, got none")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise ImportError("curves need matplotlib: pip install 'carpediem[lab]'") from missing
+
+    config = cells[0].config
+    # Room on the right for the names, which stand beside the ends of their lines.
+    names = [_two_lines(method_name(cell, cells)) for cell in cells]
+    names_width = 0.5 + max(0.0085 * size * len(line) for name, size in names for line in name.split("\n"))
+    width = 9.4 + names_width
+    figure = Figure(figsize=(width, 4.1))
+    FigureCanvasAgg(figure)
+    grid = {
+        "left": 0.75 / width,
+        "right": 1 - names_width / width,
+        "bottom": 0.14,
+        "top": 0.86,
+        "wspace": 0.2,
+    }
+    loss, error = figure.subplots(1, 2, gridspec_kw=grid)
+    _draw(
+        loss, [_line(cell, cells, "train_loss", band) for cell in cells], "Training loss", _warm_up(cells[0])
+    )
+    lines = [_line(cell, cells, "test_error", band) for cell in cells]
+    _draw(error, lines, "Test error (%)", _warm_up(cells[0]))
+    _name_lines(error, lines)
+    figure.text(
+        grid["left"],
+        0.93,
+        f"{_title(config)}, recipe {config['recipe']}",
+        fontsize=12,
+        fontweight="bold",
+    )
+    error.set_title(_caption(cells, band), loc="right", fontsize=8, color="#555555")
+    return figure
+
+
+def terminal_curves(records: Iterable[RunRecord], *, width: int = 48, ascii: bool = False) -> str:
+    """Test error by epoch for a terminal: one line a method, on a logarithmic scale that all of them share.
+
+    Args:
+        records: runs; those that have not finished are left out.
+        width: the most characters a curve may take.
+        ascii: whether the terminal shows only ASCII.
+    """
+    sections = []
+    for cells in _comparable(records):
+        curves = [mean_curve(cell).test_error for cell in cells]
+        low, high = min(map(min, curves)), max(map(max, curves))
+        names = [method_name(cell, cells) for cell in cells]
+        lines = [f"Test error by epoch: {_title(cells[0].config)}"]
+        for cell, name, curve in zip(cells, names, curves, strict=True):
+            drawn = sparkline(curve, width=width, low=low, high=high, ascii=ascii)
+            best = fmean(best_error(run) for run in cell.runs)  # as in the tables: each seed's own best
+            lines.append(f"  {name:<{max(map(len, names))}}  {drawn}  best {best:.2f}%")
+        sections.append("\n".join(lines) + "\n")
+    return "\n".join(sections)
+
+
+def sparkline(
+    values: Sequence[float],
+    *,
+    width: int,
+    low: float | None = None,
+    high: float | None = None,
+    ascii: bool = False,
+) -> str:
+    """The values as at most `width` characters of eight heights, on a logarithmic scale from `low` to `high`.
+
+    >>> sparkline([100, 50, 25, 12.5], width=4)
+    '█▆▃▁'
+    """
+    if width < 1:
+        raise ValueError(f"width must be at least 1, got {width}")
+    if not values:
+        return ""
+    blocks = _ASCII_BLOCKS if ascii else _BLOCKS
+    columns = min(width, len(values))
+    edges = [index * len(values) // columns for index in range(columns + 1)]
+    heights = [_log(fmean(values[a:b])) for a, b in pairwise(edges)]
+    bottom = _log(low) if low is not None else min(heights)
+    top = _log(high) if high is not None else max(heights)
+    span = top - bottom or 1.0
+    return "".join(
+        blocks[round(max(0.0, min(1.0, (h - bottom) / span)) * (len(blocks) - 1))] for h in heights
+    )
+
+
+def _comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
+    groups: dict[str, list[Cell]] = {}
+    for cell in group_cells(records):
+        if cell.runs:
+            groups.setdefault(cell.setting, []).append(cell)
+    if not groups:
+        raise ValueError("records must hold at least one finished run, got none")
+    return sorted(groups.values(), key=lambda cells: (_file_name(cells), cells[0].setting))
+
+
+def _split(cells: list[Cell]) -> list[list[Cell]]:
+    """One cell a method, the paper's where it has been run; then, of methods with more, all beside Random Batch."""
+    by_method: dict[tuple[str, str | None], list[Cell]] = {}
+    for cell in cells:  # those with the paper's options come first
+        by_method.setdefault((cell.method, cell.draws), []).append(cell)
+    plain = [found[0] for found in by_method.values()]
+    varied = [
+        cell
+        for found in by_method.values()
+        if len(found) > 1 or found[0].method == "random"
+        for cell in found
+    ]
+    return [plain] if len(plain) == len(cells) else [plain, varied]
+
+
+def _file_name(cells: Sequence[Cell]) -> str:
+    config = cells[0].config
+    parts = [str(config[name]) for name in ("data", "net", "optimizer", "recipe")]
+    if len({(cell.method, cell.draws) for cell in cells}) < len(cells):
+        parts.append("variants")
+    return "curves_" + "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
+
+
+def _line(cell: Cell, cells: Sequence[Cell], field: str, band: Band) -> _Line:
+    rows = list(zip(*([float(epoch[field]) for epoch in run.epochs] for run in cell.runs), strict=False))
+    middle = [fmean(row) for row in rows]
+    if band == "range":
+        low, high = [min(row) for row in rows], [max(row) for row in rows]
+    else:
+        errors = [estimate(row).error or 0.0 for row in rows]
+        low = [value - error for value, error in zip(middle, errors, strict=True)]
+        high = [value + error for value, error in zip(middle, errors, strict=True)]
+    colour, dashes = _style(cell, cells)
+    iterations = mean_curve(cell).iterations
+    return _Line(method_name(cell, cells), colour, dashes, iterations, middle, low, high)
+
+
+def _style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
+    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell."""
+    own, spare = dict(_COLOURS), 0
+    for other in cells:
+        colour = own.pop(other.method, None)
+        if other is cell and colour is not None:
+            return colour, _DASHES[list(_COLOURS).index(cell.method)]
+        if colour is None:
+            spare += 1
+        if other is cell:
+            break
+    return _SPARE_COLOURS[(spare - 1) % len(_SPARE_COLOURS)], _DASHES[(spare - 1) // len(_SPARE_COLOURS) % 4]
+
+
+def _draw(axes: Axes, lines: Sequence[_Line], title: str, warm_up: int) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for order, line in enumerate(lines):
+        axes.plot(
+            line.x, line.middle, color=line.colour, linestyle=line.dashes, linewidth=1.7, zorder=3 + order
+        )
+        axes.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.15, linewidth=0, zorder=2)
+    positive = [
+        v for line in lines for v in (*line.low, *line.high, *line.middle) if v > 0 and math.isfinite(v)
+    ]
+    if positive:
+        axes.set_yscale("log")
+        low, high = min(positive), max(positive)
+        axes.set_ylim(low / 1.06, high * 1.06)
+        wide = high / low
+        steps = next(steps for most, steps in _STEPS if wide <= most)
+        axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.minorticks_off()
+    axes.set_xlim(0, max(line.x[-1] for line in lines))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("Iteration")
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if warm_up:
+        axes.axvspan(0, warm_up, color="#000000", alpha=0.05, linewidth=0)
+        axes.text(
+            warm_up / 2,
+            0.03,
+            "warm-up",
+            transform=axes.get_xaxis_transform(),
+            rotation=90,
+            fontsize=8,
+            color="#777777",
+            ha="center",
+            va="bottom",
+        )
+
+
+def _name_lines(axes: Axes, lines: Sequence[_Line]) -> None:
+    """Each line's name beside its end, pushed apart where the ends are close."""
+    from matplotlib.lines import Line2D
+
+    bottom, top = (_log(limit) for limit in axes.get_ylim())
+    ends = [min(1.0, max(0.0, (_log(line.middle[-1]) - bottom) / (top - bottom))) for line in lines]
+    order = sorted(range(len(lines)), key=ends.__getitem__)
+    gap = 0.12 if any("(" in line.name for line in lines) else 0.075
+    for index, place in zip(order, spread([ends[index] for index in order], gap=gap), strict=True):
+        line = lines[index]
+        leader: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False, "color": line.colour}
+        axes.add_line(Line2D([1.005, 1.025], [ends[index], place], linewidth=0.6, **leader))
+        axes.add_line(Line2D([1.025, 1.075], [place, place], linewidth=1.7, linestyle=line.dashes, **leader))
+        name, small = _two_lines(line.name)
+        axes.text(
+            1.085, place, name, color=line.colour, fontsize=small, va="center", transform=axes.transAxes
+        )
+
+
+def _two_lines(name: str) -> tuple[str, float]:
+    """The name with its details below it, and the size to write it in."""
+    return (name.replace(" (", "\n(", 1), 8.0) if " (" in name else (name, 9.0)
+
+
+def spread(places: Sequence[float], *, gap: float) -> list[float]:
+    """Ascending places in [0, 1], moved as little as needed to be at least `gap` apart.
+
+    >>> [round(place, 2) for place in spread([0.0, 0.01, 0.9], gap=0.1)]
+    [0.0, 0.1, 0.9]
+    """
+    if not places:
+        return []
+    gap = min(gap, 1.0 / max(1, len(places) - 1))
+    clusters: list[tuple[float, int]] = []  # (middle, how many)
+    for place in places:
+        clusters.append((place, 1))
+        # A cluster that overlaps the one below joins it, around the mean of both.
+        while len(clusters) > 1:
+            (below, few), (above, more) = clusters[-2:]
+            below, above = (_kept(middle, count, gap) for middle, count in ((below, few), (above, more)))
+            if above - below >= gap * (few + more) / 2 - 1e-12:
+                break
+            clusters[-2:] = [((below * few + above * more) / (few + more), few + more)]
+    return [
+        _kept(middle, count, gap) + gap * (index - (count - 1) / 2)
+        for middle, count in clusters
+        for index in range(count)
+    ]
+
+
+def _kept(middle: float, count: int, gap: float) -> float:
+    """The middle of a cluster that stays inside [0, 1]."""
+    half = gap * (count - 1) / 2
+    return min(1 - half, max(half, middle))
+
+
+def _warm_up(cell: Cell) -> int:
+    """The iteration at which the warm-up ends."""
+    epochs, warm_up = cell.runs[0].epochs, int(cell.config.get("warm_up") or 0)
+    return int(epochs[warm_up - 1]["iteration"]) if 0 < warm_up <= len(epochs) else 0
+
+
+def _title(config: dict[str, Any]) -> str:
+    data, net, optimizer = config["data"], config["net"], config["optimizer"]
+    names = (
+        paper.DATA.get(data, data),
+        paper.NETWORKS.get(net, net),
+        paper.OPTIMIZERS.get(optimizer, optimizer),
+    )
+    return ", ".join(names)
+
+
+def _caption(cells: Sequence[Cell], band: Band) -> str:
+    counts = sorted({len(cell.runs) for cell in cells})
+    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    if counts == [1]:
+        return "1 seed"
+    return f"mean of {seeds} seeds; band: {'lowest to highest' if band == 'range' else '± standard error'}"
+
+
+def _log(value: float) -> float:
+    return math.log(max(value, 1e-12))

@@ -1,0 +1,314 @@
+"""From records to results: pure functions, no files.
+
+A **cell** is a set of runs that differ in nothing but the seed. Cells that differ in nothing but how batches
+are selected share a **setting**, and can be compared seed by seed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from carpediem.lab.config import METHODS
+from carpediem.lab.recipes import RECIPES
+from carpediem.lab.records import RunRecord
+
+# How batches are selected, field by field. Each method reads only its own: Random Batch at another pressure is
+# still the same Random Batch.
+_OPTIONS = {
+    "random": (),
+    "online": ("pressure", "schedule", "losses"),
+    "active": ("smoothness", "mode"),
+    "recency": ("window", "pressure", "schedule"),
+}
+_SELECTION = ("method", "draws", "window", "pressure", "schedule", "smoothness", "mode", "losses")
+
+# The paper's choice, by its grid search: cells with other values belong to the ablations.
+DEFAULTS: dict[str, Any] = {
+    "window": 10,
+    "pressure": 100.0,
+    "schedule": "decayed",
+    "smoothness": 0.02,
+    "mode": "sample",
+    "losses": "observe",
+}
+_WORDS = {
+    ("schedule", "constant"): "constant pressure",
+    ("mode", "reweight"): "loss re-weighted",
+    ("losses", "evaluate"): "losses evaluated",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over `count` seeds, with its standard error (None for a single seed)."""
+
+    mean: float
+    error: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The mean of ours minus theirs over `count` shared seeds, with its 95% confidence interval.
+
+    A single pair has no interval.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class TimeToError:
+    """When we first reached the best error of a rival, beside when the rival itself did.
+
+    Args:
+        error: the rival's best test error, in percent.
+        rival: seconds of training after which the rival had it.
+        ours: seconds of training after which we were as good, or None if we never were.
+    """
+
+    error: float
+    rival: float
+    ours: float | None
+
+    @property
+    def reduction(self) -> float | None:
+        """(rival - ours) / rival x 100: the share of the time saved, in percent."""
+        return None if self.ours is None else relative_reduction(ours=self.ours, rival=self.rival)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Test error and training loss by epoch: the mean over seeds."""
+
+    iterations: list[int]
+    seconds: list[float]
+    test_error: list[float]
+    train_loss: list[float]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs that differ in nothing but the seed.
+
+    Args:
+        setting: what the run shares with the other methods that it can be compared with.
+        selection: how it selects batches, as (field, value) pairs.
+        runs: the finished runs, one a seed, by seed.
+        unfinished: the runs that have not come to their end. They count in no mean.
+    """
+
+    setting: str
+    selection: tuple[tuple[str, Any], ...]
+    runs: tuple[RunRecord, ...]
+    unfinished: tuple[RunRecord, ...]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration of one of the runs."""
+        return (self.runs or self.unfinished)[0].config
+
+    @property
+    def method(self) -> str:
+        """random, online, active or recency."""
+        return str(self.config["method"])
+
+    @property
+    def draws(self) -> str | None:
+        """independent or systematic."""
+        return self.config.get("draws")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How it selects batches, by field."""
+        return dict(self.selection)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every option of the method has the paper's value."""
+        return all(value == DEFAULTS.get(name, value) for name, value in self.selection)
+
+    @property
+    def best_error(self) -> Estimate | None:
+        """The best test error over the seeds, or None while no run has finished."""
+        return estimate([best_error(run) for run in self.runs]) if self.runs else None
+
+
+def best_error(run: RunRecord) -> float:
+    """The lowest test error of any epoch, in percent."""
+    return float(min(epoch["test_error"] for epoch in _epochs(run)))
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and standard error s / sqrt(n), with s over n - 1.
+
+    >>> estimate([1.0, 2.0, 3.0])
+    Estimate(mean=2.0, error=0.5773502691896258, count=3)
+    """
+    if not values:
+        raise ValueError("values must hold at least one number, got none")
+    count = len(values)
+    return Estimate(fmean(values), stdev(values) / math.sqrt(count) if count > 1 else None, count)
+
+
+def relative_reduction(*, ours: float, rival: float) -> float | None:
+    """(rival - ours) / rival x 100, in percent: negative where ours is the larger, None where the rival has 0.
+
+    >>> round(relative_reduction(ours=3936, rival=5218), 1)
+    24.6
+    """
+    return (rival - ours) / rival * 100 if rival else None
+
+
+def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
+    """Our best test error minus theirs, seed by seed, or None where they share no finished seed.
+
+    The interval is mean ± t s / sqrt(n), with Student's t of n - 1 degrees of freedom.
+    """
+    other = {run.config["seed"]: best_error(run) for run in theirs.runs}
+    differences = [
+        best_error(run) - other[run.config["seed"]] for run in ours.runs if run.config["seed"] in other
+    ]
+    if not differences:
+        return None
+    mean = estimate(differences)
+    if mean.error is None:
+        return PairedDifference(mean.mean, None, None, 1)
+    half = student_t(mean.count - 1) * mean.error
+    return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)
+
+
+def student_t(degrees: int, confidence: float = 0.95) -> float:
+    """The t with P(|T| < t) = confidence, for a whole number of degrees of freedom.
+
+    With theta = atan(t / sqrt(degrees)) that probability is a finite sum of powers of cos(theta) (Abramowitz and
+    Stegun 26.7.3 and 26.7.4), so that bisection on theta finds t to the last digits.
+
+    >>> round(student_t(2), 3)
+    4.303
+    """
+    if degrees < 1:
+        raise ValueError(f"degrees must be at least 1, got {degrees}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, degrees) < confidence else (low, middle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _within(theta: float, degrees: int) -> float:
+    cosine, odd = math.cos(theta), degrees % 2
+    term, total = cosine if odd else 1.0, 0.0
+    for power in range(odd, degrees - 1, 2):
+        total += term
+        term *= (power + 1) / (power + 2) * cosine**2
+    return 2 / math.pi * (theta + math.sin(theta) * total) if odd else math.sin(theta) * total
+
+
+def mean_curve(cell: Cell) -> Curve:
+    """The mean over the finished runs, epoch by epoch, as far as all of them went."""
+    if not cell.runs:
+        raise ValueError("cell must hold at least one finished run, got none")
+    epochs = list(zip(*(_epochs(run) for run in cell.runs), strict=False))
+    return Curve(
+        iterations=[int(rows[0]["iteration"]) for rows in epochs],
+        **{
+            name: [fmean(float(row[name]) for row in rows) for rows in epochs]
+            for name in ("seconds", "test_error", "train_loss")
+        },
+    )
+
+
+def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
+    """The paper's comparison in time, or None while either cell has no finished run.
+
+    Both curves are means over seeds, as in the figure from which the paper reads these times.
+    """
+    if not (ours.runs and rival.runs):
+        return None
+    one, other = mean_curve(ours), mean_curve(rival)
+    target = min(other.test_error)
+    reached = next((s for s, e in zip(one.seconds, one.test_error, strict=True) if e <= target), None)
+    return TimeToError(target, other.seconds[other.test_error.index(target)], reached)
+
+
+def group_cells(records: Iterable[RunRecord]) -> list[Cell]:
+    """The cells that these runs make up, in the paper's order of methods within each setting.
+
+    Runs of one cell with the same seed are the same computation: the first by hash counts.
+    """
+    groups: dict[tuple[str, tuple[tuple[str, Any], ...]], list[RunRecord]] = {}
+    for record in sorted(records, key=lambda record: record.hash):
+        groups.setdefault((setting_of(record.config), selection_of(record.config)), []).append(record)
+    cells = []
+    for (setting, selection), runs in groups.items():
+        finished: dict[Any, RunRecord] = {}
+        for run in runs:
+            if run.finished:
+                finished.setdefault(run.config["seed"], run)
+        waiting = tuple(run for run in runs if run.config["seed"] not in finished)
+        by_seed = sorted(finished.values(), key=lambda run: run.config["seed"])
+        cells.append(Cell(setting, selection, tuple(by_seed), waiting))
+    return sorted(cells, key=_order)
+
+
+def setting_of(config: dict[str, Any]) -> str:
+    """Everything but the seed and how batches are selected, as sorted JSON."""
+    rest = {name: value for name, value in config.items() if name not in (*_SELECTION, "seed")}
+    return json.dumps(rest, sort_keys=True)
+
+
+def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """How this run selects batches: its method, draws and the options that its method reads."""
+    options = _OPTIONS.get(config["method"], _SELECTION[2:])
+    return tuple((name, config.get(name, DEFAULTS.get(name))) for name in ("method", "draws", *options))
+
+
+def method_name(cell: Cell, among: Iterable[Cell]) -> str:
+    """The cell's method as tables print it.
+
+    Its draws stand beside it where the cells in `among` have both kinds, and so does every option that is not
+    the paper's.
+    """
+    details = []
+    if len({other.draws for other in among}) > 1:
+        shuffled = "shuffle" if cell.method == "random" else "systematic draws"
+        details.append(shuffled if cell.draws == "systematic" else "independent draws")
+    odd = [(name, value) for name, value in cell.selection if value != DEFAULTS.get(name, value)]
+    details += [_WORDS.get((n, v)) or f"{n} {format(v, 'g') if _is_number(v) else v}" for n, v in odd]
+    name = METHODS.get(cell.method, cell.method)
+    return f"{name} ({', '.join(details)})" if details else name
+
+
+def baselines(cells: Iterable[Cell]) -> list[Cell]:
+    """The Random Batch cells among these, first the one that the recipe itself would run."""
+    found = [cell for cell in cells if cell.method == "random"]
+    return sorted(found, key=lambda cell: cell.draws != RECIPES.get(cell.config["recipe"], {}).get("draws"))
+
+
+def _epochs(run: RunRecord) -> list[dict[str, Any]]:
+    if not run.epochs:
+        raise ValueError(f"run {run.hash} has no finished epoch")
+    return run.epochs
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _order(cell: Cell) -> tuple[Any, ...]:
+    known = list(METHODS)
+    rank = known.index(cell.method) if cell.method in known else len(known)
+    # Numbers as numbers, everything else as text: the values of one field need not compare.
+    options = [(_is_number(value), value if _is_number(value) else str(value)) for _, value in cell.selection]
+    return (cell.setting, rank, not cell.is_default, options)

@@ -1,0 +1,684 @@
+"""The paper's tables, and one for any other set of runs, built from records.
+
+Every number comes from a record or from `paper`; what has not been run is a dash.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Literal
+
+from carpediem.lab import paper
+from carpediem.lab.config import METHODS
+from carpediem.lab.paper import Published
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import (
+    DEFAULTS,
+    Cell,
+    Estimate,
+    PairedDifference,
+    baselines,
+    estimate,
+    group_cells,
+    method_name,
+    paired_difference,
+    relative_reduction,
+    time_to_error,
+)
+
+DASH = "—"
+Value = str | int | float | Estimate | PairedDifference | Published | None
+Kind = Literal["text", "count", "percent", "seconds", "error", "difference"]
+
+_CLASSIFIED = ("mnist", "cifar10", "cifar100")
+_FINE_TUNED = ("densenet-121", "efficientnet-lite0")
+_INTERVAL = (
+    "Difference: best test error minus that of Random Batch, seed by seed, with its 95% confidence interval "
+    "(Student's t); below 0 is better than Random Batch."
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `key` for machines, `title` for people, `kind` for how its values are written."""
+
+    key: str
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values below a title, with a note on where they come from.
+
+    Args:
+        grouped: how many columns at the left name the group that a row belongs to.
+    """
+
+    title: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: list[tuple[Value, ...]]
+    grouped: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as JSON can hold it; a value with an error or an interval becomes several entries."""
+        return {
+            "title": self.title,
+            "note": self.note,
+            "columns": {column.key: column.title for column in self.columns},
+            "rows": [
+                {
+                    key: part
+                    for column, value in zip(self.columns, row, strict=True)
+                    for key, part in _parts(column, value).items()
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def render_text(table: Table, *, colour: bool = False, width: int = 200) -> str:
+    """The table for a terminal of `width` characters."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(
+        file=io.StringIO(), width=width, color_system="standard" if colour else None, force_terminal=colour
+    )
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+        title=Text(table.title),
+        title_justify="left",
+        title_style="bold",
+    )
+    texts = [_texts(table, row) for row in table.rows]
+    for column, title in zip(table.columns, _fitted_titles(table, texts, width), strict=True):
+        drawn.add_column(Text(title), justify="left" if column.kind == "text" else "right")
+    for _, group in groupby(texts, key=lambda row: row[: table.grouped]):
+        rows = list(group)
+        for index, row in enumerate(rows):
+            # A group's name stands in its first row only.
+            shown = row if index == 0 else [""] * table.grouped + row[table.grouped :]
+            drawn.add_row(*map(Text, shown), end_section=table.grouped > 0 and row is rows[-1])
+    with console.capture() as captured:
+        console.print(drawn)
+        if table.note:
+            console.print(Text(table.note, style="dim"))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def _fitted_titles(table: Table, texts: list[list[str]], width: int) -> list[str]:
+    """The columns' titles, broken into lines as far as the table needs it to fit without breaking its values."""
+    for least in (30, 20, 12, 1):
+        titles = []
+        for index, column in enumerate(table.columns):
+            body = max((len(row[index]) for row in texts), default=0)
+            lines = textwrap.wrap(column.title, max(body, least), break_long_words=False)
+            titles.append(("\n".join(lines), max(body, *map(len, lines))))
+        if sum(size + 2 for _, size in titles) <= width:
+            break
+    return [title for title, _ in titles]
+
+
+def render_markdown(table: Table) -> str:
+    """The table as Markdown, its title in bold above it and its note below."""
+
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    lines = [f"**{table.title}**", "", line(column.title for column in table.columns)]
+    lines.append(line("---" if column.kind == "text" else "---:" for column in table.columns))
+    lines += [line(_texts(table, row)) for row in table.rows]
+    if table.note:
+        lines += ["", table.note]
+    return "\n".join(lines) + "\n"
+
+
+def render_csv(table: Table) -> str:
+    """The table as CSV: numbers at full precision, and nothing at all for what has not been run."""
+    stream = io.StringIO()
+    header = [key for column in table.columns for key in _parts(column, None)]
+    writer = csv.DictWriter(stream, header, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.to_dict()["rows"])
+    return stream.getvalue()
+
+
+def all_tables(records: Iterable[RunRecord], *, empty: bool = False) -> list[Table]:
+    """The paper's tables, then a summary of every setting that they do not show in full.
+
+    Args:
+        empty: also give the tables of the paper for which nothing has been run.
+    """
+    cells = group_cells(records)
+    built = _paper_tables(cells)
+    shown = {id(cell) for one in built for cell in one.shown}
+    left = {cell.setting for cell in cells if id(cell) not in shown}
+    return [one.table for one in built if empty or one.shown] + _summaries(cells, left)
+
+
+def measured(table: Table) -> Table:
+    """The table with only the rows of which something has been run."""
+    keys = [column.key for column in table.columns]
+    if "seeds" not in keys:
+        return table
+    seeds = keys.index("seeds")
+    return replace(table, rows=[row for row in table.rows if row[seeds] is not None])
+
+
+def paper_tables(records: Iterable[RunRecord]) -> list[Table]:
+    """Every table of the paper and its grid search, with a dash for what has not been run.
+
+    Runs of different recipes or lengths are kept in tables of their own.
+    """
+    return [one.table for one in _paper_tables(group_cells(records))]
+
+
+def summary_tables(records: Iterable[RunRecord]) -> list[Table]:
+    """One summary for each set of runs that can be compared: same recipe, data, network, optimizer and so on."""
+    cells = group_cells(records)
+    return _summaries(cells, {cell.setting for cell in cells})
+
+
+def summary_table(records: Iterable[RunRecord]) -> Table:
+    """The methods side by side: best test error, time to Random Batch's best, time of a run.
+
+    Raises:
+        ValueError: the runs cannot all be compared with each other; `summary_tables` makes a table for each set.
+    """
+    tables = summary_tables(records)
+    if len(tables) != 1:
+        raise ValueError(f"records must share one setting, got {len(tables)}; use summary_tables")
+    return tables[0]
+
+
+# --- the paper's tables
+
+
+@dataclass
+class _Built:
+    table: Table
+    shown: list[Cell]
+
+
+@dataclass
+class _Block:
+    """Cells of one setting, for the rows that begin with `labels`."""
+
+    labels: tuple[Value, ...]
+    key: tuple[str, str, str]  # network, data, optimizer: where to find the paper's numbers
+    cells: list[Cell] = field(default_factory=list)
+
+    def of(self, method: str) -> list[Cell]:
+        return [cell for cell in self.cells if cell.method == method]
+
+    def recency_beside(self, rival: Cell) -> Cell | None:
+        """Recency Bias to compare the rival with: drawn as the rival is, where it has been run so."""
+        finished = [cell for cell in self.of("recency") if cell.runs]
+        return _first([cell for cell in finished if cell.draws == rival.draws] or finished)
+
+
+def _paper_tables(cells: list[Cell]) -> list[_Built]:
+    tables: list[_Built] = []
+    for net in ("densenet-40-12", "resnet-50"):
+        chosen = [
+            cell for cell in cells if cell.config["net"] == net and _is_classified(cell) and cell.is_default
+        ]
+        tables += [_classification(net, *bucket) for bucket in _buckets(chosen)]
+    fine_tuned = [cell for cell in cells if cell.config["net"] in _FINE_TUNED and cell.is_default]
+    for recipe, _, found in _buckets(fine_tuned, by_iterations=False):
+        tables += [_fine_tuning(recipe, found), _times(recipe, found)]
+    tables += [_pressure(*bucket) for bucket in _buckets(_pressure_cells(cells))]
+    tables += [_grid(*bucket) for bucket in _buckets(_grid_cells(cells))]
+    return tables
+
+
+def _buckets(cells: list[Cell], *, by_iterations: bool = True) -> list[tuple[str, int | None, list[Cell]]]:
+    """(recipe, iterations, cells): one a table; where there is nothing, the paper's own, empty."""
+    found: dict[tuple[str, int | None], list[Cell]] = {}
+    for cell in cells:
+        iterations = cell.config.get("iterations") if by_iterations else None
+        found.setdefault((cell.config["recipe"], iterations), []).append(cell)
+    own = ("paper", paper.ITERATIONS) if by_iterations else ("fine-tuning", None)
+    order = sorted(found, key=lambda key: (key != own, key[0], -(key[1] or 0)))
+    return [(*key, found[key]) for key in order] or [(*own, [])]
+
+
+def _classification(net: str, recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
+    blocks = []
+    for optimizer, optimizer_name in paper.OPTIMIZERS.items():
+        for data in _CLASSIFIED:
+            block = _Block((optimizer_name, paper.DATA[data]), (net, data, optimizer))
+            block.cells = _one_setting([c for c in cells if _key(c) == block.key])
+            blocks.append(block)
+    name, number = paper.NETWORKS[net], paper.TABLE_OF_NETWORK[net]
+    title = f"Table {number}: best test error (%), {name}{_where(recipe, iterations)}"
+    leading = (Column("optimizer", "Optimizer"), Column("data", "Data"))
+    return _errors(title, leading, blocks, sources=[f"Paper: {paper.ICLR}."])
+
+
+def _fine_tuning(recipe: str, cells: list[Cell]) -> _Built:
+    title = f"Table 4: best test error (%), fine-tuning{_where(recipe, None)}"
+    leading = (Column("data", "Data"), Column("network", "Network"))
+    return _errors(title, leading, _fine_tuning_blocks(cells), sources=[paper.MISSING[4]])
+
+
+def _fine_tuning_blocks(cells: list[Cell]) -> list[_Block]:
+    keys = [("densenet-121", data, "momentum") for data in ("mit67", "food100")]
+    keys += sorted({_key(cell) for cell in cells} - set(keys))
+    return [
+        _Block((_data(data), _network(net)), key, _one_setting([c for c in cells if _key(c) == key]))
+        for key in keys
+        for net, data, _ in [key]
+    ]
+
+
+def _times(recipe: str, cells: list[Cell]) -> _Built:
+    blocks = _fine_tuning_blocks(cells)
+    shown = [cell for block in blocks for cell in block.cells]
+    rows: list[tuple[Value, ...]] = []
+    for block in blocks:
+        net, data, _ = block.key
+        for rival in ("random", "online", "active"):
+            known = paper.TIMES.get((data, rival)) if net == "densenet-121" else None
+            published: Sequence[Value] = (known.rival, known.ours, known.reduction) if known else (None,) * 3
+            for cell in _or_none(block.of(rival)):
+                name = METHODS[rival] if cell is None else method_name(cell, shown)
+                ours = None if cell is None else block.recency_beside(cell)
+                measured: Sequence[Value] = (None,) * 5
+                if cell is not None and ours is not None and (time := time_to_error(ours, cell)) is not None:
+                    reached = "never" if time.ours is None else time.ours
+                    seeds = min(len(cell.runs), len(ours.runs))
+                    measured = (time.error, time.rival, reached, time.reduction, seeds)
+                rows.append((*block.labels, name, *measured, *published))
+    columns = (
+        Column("data", "Data"),
+        Column("network", "Network"),
+        Column("rival", "Rival"),
+        Column("target", "Rival's best (%)", "error"),
+        Column("rival_seconds", "Rival (s)", "seconds"),
+        Column("ours_seconds", "Recency Bias (s)", "seconds"),
+        Column("reduction", "Less time (%)", "percent"),
+        Column("seeds", "Seeds", "count"),
+        Column("paper_rival_seconds", "Paper: rival (s)", "seconds"),
+        Column("paper_ours_seconds", "Paper: Recency Bias (s)", "seconds"),
+        Column("paper_reduction", "Paper: less time (%)", "percent"),
+    )
+    note = (
+        "Seconds of training until the rival's best test error, on the mean curves over the seeds; evaluation "
+        f"is not counted. Paper: {paper.ICLR}.{_unfinished(shown)}"
+    )
+    title = f"Table 5: time of Recency Bias to the rival's best error{_where(recipe, None)}"
+    return _Built(Table(title, note, columns, rows, grouped=2), shown)
+
+
+def _pressure_cells(cells: list[Cell]) -> list[Cell]:
+    """What belongs to the ablation of the pressure: settings in which it takes more than one form."""
+
+    def is_pressed(cell: Cell) -> bool:
+        options = cell.options
+        rest = {name: value for name, value in options.items() if name not in ("pressure", "schedule")}
+        return "pressure" in options and all(
+            value == DEFAULTS.get(name, value) for name, value in rest.items()
+        )
+
+    eligible = [cell for cell in cells if _is_classified(cell)]
+    settings = {
+        cell.setting for cell in eligible if is_pressed(cell) and cell.options["schedule"] != "decayed"
+    }
+    return [c for c in eligible if c.setting in settings and (is_pressed(c) or c.method == "random")]
+
+
+def _pressure(recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
+    rows: list[tuple[Value, ...]] = []
+    keys = sorted({_key(cell) for cell in cells})
+    groups = [_one_setting([cell for cell in cells if _key(cell) == key]) for key in keys]
+    cells = [cell for group in groups for cell in group]
+    differences = _difference_columns(cells)
+    for found in groups:
+        for cell in found:
+            options = cell.options
+            rows.append(
+                (
+                    _data(cell.config["data"]),
+                    _network(cell.config["net"]),
+                    _optimizer(cell.config["optimizer"]),
+                    _plain_name(cell, cells),
+                    options.get("schedule"),
+                    options.get("pressure"),
+                    cell.best_error,
+                    len(cell.runs),
+                    None,
+                    *_differences(cell, found, differences),
+                )
+            )
+    if not rows:
+        rows = [
+            (
+                None,
+                None,
+                None,
+                METHODS["recency"],
+                "constant",
+                None,
+                None,
+                None,
+                None,
+                *[None] * len(differences),
+            )
+        ]
+    columns = (
+        Column("data", "Data"),
+        Column("network", "Network"),
+        Column("optimizer", "Optimizer"),
+        Column("method", "Method"),
+        Column("schedule", "Schedule"),
+        Column("pressure", "s₀", "count"),
+        Column("ours", "Ours", "error"),
+        Column("seeds", "Seeds", "count"),
+        Column("paper", "Paper", "error"),
+        *(column for column, _ in differences),
+    )
+    note = f"{paper.MISSING[6]} {_INTERVAL}{_unfinished(cells)}"
+    title = f"Tables 6 and 7: best test error (%) by selection pressure{_where(recipe, iterations)}"
+    return _Built(Table(title, note, columns, rows, grouped=3), cells)
+
+
+def _grid_cells(cells: list[Cell]) -> list[Cell]:
+    """What belongs to the grid search: decayed Recency Bias, where the window or the pressure varies."""
+    eligible = [
+        cell
+        for cell in cells
+        if _key(cell) in {("resnet-50", data, "momentum") for data in ("cifar10", "cifar100")}
+        and (cell.method == "random" or (cell.method == "recency" and cell.options["schedule"] == "decayed"))
+    ]
+    varied = {_without_warm_up(cell) for cell in eligible if not cell.is_default}
+    return [cell for cell in eligible if _without_warm_up(cell) in varied]
+
+
+def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
+    data_sets = ("cifar10", "cifar100")
+    groups = {
+        d: _one_setting([c for c in cells if c.config["data"] == d], _without_warm_up) for d in data_sets
+    }
+    cells = [cell for group in groups.values() for cell in group]
+    recency = [cell for cell in cells if cell.method == "recency"]
+    points = {(float(pressure), window) for pressure in paper.GRID_PRESSURES for window in paper.GRID_WINDOWS}
+    points |= {_point(cell) for cell in recency}
+    differences = _difference_columns(cells)
+    rows: list[tuple[Value, ...]] = []
+    for data, group in groups.items():
+        for point in sorted(points):
+            for cell in _or_none(
+                [cell for cell in group if cell.method == "recency" and _point(cell) == point]
+            ):
+                start = (paper.DATA[data], *point)
+                if cell is None:
+                    rows.append((*start, None, METHODS["recency"], None, None, *[None] * len(differences)))
+                    continue
+                beside = [other for other in group if other.setting == cell.setting]
+                measured = (cell.best_error, len(cell.runs), *_differences(cell, beside, differences))
+                rows.append((*start, cell.config.get("warm_up"), _plain_name(cell, recency), *measured))
+    columns = (
+        Column("data", "Data"),
+        Column("pressure", "s₀", "count"),
+        Column("window", "q", "count"),
+        Column("warm_up", "γ", "count"),
+        Column("method", "Method"),
+        Column("ours", "Ours", "error"),
+        Column("seeds", "Seeds", "count"),
+        *(column for column, _ in differences),
+    )
+    note = f"{paper.MISSING[7]} {_INTERVAL}{_unfinished(cells)}"
+    title = f"Figure 7: grid search, best test error (%), ResNet (L=50), momentum{_where(recipe, iterations)}"
+    return _Built(Table(title, note, columns, rows, grouped=2), recency)
+
+
+def _point(cell: Cell) -> tuple[float, int]:
+    return (float(cell.options["pressure"]), int(cell.options["window"]))
+
+
+def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, sources: list[str]) -> _Built:
+    shown = [cell for block in blocks for cell in block.cells]
+    differences = _difference_columns(shown)
+    rows: list[tuple[Value, ...]] = []
+    for block in blocks:
+        for method, name in METHODS.items():
+            published = paper.best_error(*block.key, method)
+            theirs = None if method == "recency" else paper.error_reduction(*block.key, method)
+            for cell in _or_none(block.of(method)):
+                if cell is None:
+                    compared: Sequence[Value] = [None] * len(differences)
+                    rows.append((*block.labels, name, None, None, published, *compared, None, theirs))
+                    continue
+                compared = _differences(cell, block.cells, differences)
+                lower = None if method == "recency" else _reduction(block, cell)
+                label = method_name(cell, shown)
+                seeds = len(cell.runs)
+                rows.append(
+                    (*block.labels, label, cell.best_error, seeds, published, *compared, lower, theirs)
+                )
+    columns = (
+        *leading,
+        Column("method", "Method"),
+        Column("ours", "Ours", "error"),
+        Column("seeds", "Seeds", "count"),
+        Column("paper", "Paper", "error"),
+        *(column for column, _ in differences),
+        Column("reduction", "Recency Bias lower by (%)", "percent"),
+        Column("paper_reduction", "Paper: lower by (%)", "percent"),
+    )
+    note = f"{' '.join(sources)} {_INTERVAL}{_unfinished(shown)}"
+    return _Built(Table(title, note, columns, rows, grouped=len(leading)), shown)
+
+
+def _reduction(block: _Block, rival: Cell) -> float | None:
+    ours = block.recency_beside(rival)
+    if ours is None or ours.best_error is None or rival.best_error is None:
+        return None
+    return relative_reduction(ours=ours.best_error.mean, rival=rival.best_error.mean)
+
+
+# --- the table for anything else
+
+
+def _summaries(cells: list[Cell], settings: set[str]) -> list[Table]:
+    groups = [[cell for cell in cells if cell.setting == setting] for setting in sorted(settings)]
+    titles = [_setting_title(group[0], [other[0] for other in groups]) for group in groups]
+    order = sorted(range(len(groups)), key=titles.__getitem__)
+    return [_summary(titles[index], groups[index]) for index in order]
+
+
+def _summary(title: str, cells: list[Cell]) -> Table:
+    differences = _difference_columns(cells)
+    baseline = _first([cell for cell in baselines(cells) if cell.runs])
+    rows: list[tuple[Value, ...]] = []
+    for cell in cells:
+        time = None if baseline is None else time_to_error(cell, baseline)
+        reached: Sequence[Value] = (None, None)
+        if time is not None:
+            reached = (
+                "never" if time.ours is None else time.ours,
+                None if cell is baseline else time.reduction,
+            )
+        seconds = estimate([run.epochs[-1]["seconds"] for run in cell.runs]).mean if cell.runs else None
+        compared = _differences(cell, cells, differences)
+        rows.append((method_name(cell, cells), cell.best_error, len(cell.runs), *compared, *reached, seconds))
+    columns = (
+        Column("method", "Method"),
+        Column("best_error", "Best test error (%)", "error"),
+        Column("seeds", "Seeds", "count"),
+        *(column for column, _ in differences),
+        Column("seconds_to_baseline", "Time to Random Batch's best (s)", "seconds"),
+        Column("reduction", "Less time (%)", "percent"),
+        Column("seconds", "Seconds a run", "seconds"),
+    )
+    if baseline is None:
+        note = "No finished run of Random Batch to compare with."
+    else:
+        name = method_name(baseline, cells)
+        note = f"{_INTERVAL} Times on the mean curves over the seeds, without evaluation; the baseline is {name}."
+    return Table(title, note + _unfinished(cells), columns, rows)
+
+
+def _setting_title(cell: Cell, others: list[Cell]) -> str:
+    def title(config: dict[str, Any]) -> str:
+        where = (_data(config["data"]), _network(config["net"]), _optimizer(config["optimizer"]))
+        return f"{', '.join(where)}, recipe {config['recipe']}"
+
+    same = [json.loads(other.setting) for other in others if title(other.config) == title(cell.config)]
+    own = json.loads(cell.setting)
+    told = [f"{name} {own.get(name)}" for name in own if any(other.get(name) != own[name] for other in same)]
+    return ", ".join([title(cell.config), *told])
+
+
+# --- shared by all
+
+
+def _difference_columns(cells: list[Cell]) -> list[tuple[Column, str | None]]:
+    """One column for each kind of draws that Random Batch was run with, and which kind it is."""
+    kinds = list(dict.fromkeys(cell.draws for cell in baselines(cells)))
+    if len(kinds) < 2:
+        return [
+            (Column("difference", "Difference to Random Batch", "difference"), kind)
+            for kind in kinds or [None]
+        ]
+    words = {"systematic": "shuffle", "independent": "independent draws"}
+    return [
+        (
+            Column(
+                f"difference_{kind}",
+                f"Difference to Random Batch ({words.get(str(kind), kind)})",
+                "difference",
+            ),
+            kind,
+        )
+        for kind in kinds
+    ]
+
+
+def _differences(cell: Cell, beside: list[Cell], columns: list[tuple[Column, str | None]]) -> list[Value]:
+    found: list[Value] = []
+    for _, draws in columns:
+        baseline = _first([other for other in baselines(beside) if other.draws == draws])
+        found.append(None if baseline is None or baseline is cell else paired_difference(cell, baseline))
+    return found
+
+
+def _one_setting(cells: list[Cell], setting: Callable[[Cell], str] = lambda cell: cell.setting) -> list[Cell]:
+    """Of several settings, the one with the most finished runs: the others get a summary."""
+    finished: dict[str, int] = {}
+    for cell in cells:
+        finished[setting(cell)] = finished.get(setting(cell), 0) + len(cell.runs)
+    chosen = max(sorted(finished), key=finished.__getitem__, default=None)
+    return [cell for cell in cells if setting(cell) == chosen]
+
+
+def _is_classified(cell: Cell) -> bool:
+    return cell.config["data"] in _CLASSIFIED
+
+
+def _key(cell: Cell) -> tuple[str, str, str]:
+    return (cell.config["net"], cell.config["data"], cell.config["optimizer"])
+
+
+def _without_warm_up(cell: Cell) -> str:
+    """The setting, but for the warm-up, which a longer window makes longer."""
+    return json.dumps({name: value for name, value in json.loads(cell.setting).items() if name != "warm_up"})
+
+
+def _plain_name(cell: Cell, among: Iterable[Cell]) -> str:
+    """The name without the options that have columns of their own."""
+    plain = Cell(cell.setting, (), cell.runs, cell.unfinished)
+    return method_name(plain, among)
+
+
+def _or_none(cells: list[Cell]) -> list[Cell | None]:
+    """The cells, or a single None, which makes a row of dashes."""
+    return [*cells] or [None]
+
+
+def _first(cells: list[Cell]) -> Cell | None:
+    return cells[0] if cells else None
+
+
+def _data(name: str) -> str:
+    return paper.DATA.get(name, name)
+
+
+def _network(name: str) -> str:
+    return paper.NETWORKS.get(name, name)
+
+
+def _optimizer(name: str) -> str:
+    return paper.OPTIMIZERS.get(name, name)
+
+
+def _where(recipe: str, iterations: int | None) -> str:
+    return f", recipe {recipe}" + (f", {iterations:,} iterations" if iterations is not None else "")
+
+
+def _unfinished(cells: Iterable[Cell]) -> str:
+    runs = [run for cell in cells for run in cell.unfinished]
+    if not runs:
+        return ""
+    return f" Left out: {len(runs)} unfinished {'run' if len(runs) == 1 else 'runs'}."
+
+
+# --- values as text and as numbers
+
+
+def _texts(table: Table, row: tuple[Value, ...]) -> list[str]:
+    return [_text(column, value) for column, value in zip(table.columns, row, strict=True)]
+
+
+def _text(column: Column, value: Value) -> str:
+    if value is None:
+        return DASH
+    if isinstance(value, Estimate):
+        error = "" if value.error is None else f" ± {value.error:.2f}"
+        return f"{_percent(value.mean)}{error}"
+    if isinstance(value, PairedDifference):
+        interval = "" if value.low is None else f" [{value.low:+.2f}, {value.high:+.2f}]"
+        return f"{value.mean:+.2f}{interval}"
+    if isinstance(value, str | Published):
+        return str(value)
+    if column.kind == "error":
+        return _percent(value)
+    if column.kind == "percent":
+        return f"{value:.1f}"
+    if column.kind == "seconds":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:g}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def _parts(column: Column, value: Value) -> dict[str, Any]:
+    key = column.key
+    if column.kind == "error":
+        if isinstance(value, Estimate):
+            return {key: value.mean, f"{key}_standard_error": value.error}
+        if isinstance(value, Published):
+            return {key: value.mean, f"{key}_standard_error": value.standard_error}
+        return {key: value, f"{key}_standard_error": None}
+    if column.kind == "difference":
+        names = ("mean", "low", "high", "count")
+        parts = (
+            [getattr(value, name) for name in names] if isinstance(value, PairedDifference) else [None] * 4
+        )
+        return dict(zip((key, f"{key}_low", f"{key}_high", f"{key}_pairs"), parts, strict=True))
+    return {key: value}

@@ -1,0 +1,196 @@
+"""Convergence curves: what the figure draws, that it is the same each time, and the terminal's lines."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from carpediem.lab.curves import convergence_figure, sparkline, spread, terminal_curves, write_curves
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import group_cells
+
+CONFIG = {
+    "recipe": "demo",
+    "data": "digits",
+    "net": "small-cnn",
+    "optimizer": "momentum",
+    "draws": "systematic",
+    "warm_up": 2,
+    "pressure": 100.0,
+}
+
+
+def run(method, seed, *, epochs=8, done=True, **config):
+    config = CONFIG | {"method": method, "seed": seed} | config
+    name = hashlib.sha256(str(config).encode()).hexdigest()[:12]
+    noise = np.random.default_rng(int(name[:6], 16)).uniform(1, 1.3, (2, epochs))
+    rows = [
+        {
+            "epoch": n,
+            "iteration": 22 * (n + 1),
+            "train_loss": 2 * 0.6**n * noise[0, n],
+            "test_error": 40 * 0.7**n * noise[1, n],
+            "seconds": 1.0 + n,
+        }
+        for n in range(epochs)
+    ]
+    return RunRecord(name, config, rows, {"finished": "2026-01-01T00:00:00+00:00"} if done else None)
+
+
+def comparison(**config):
+    return [
+        run(method, seed, **config)
+        for method in ("random", "online", "active", "recency")
+        for seed in range(3)
+    ]
+
+
+def test_the_figures_lines_are_the_means_over_seeds_and_its_bands_their_range():
+    cells = group_cells(comparison())
+    figure = convergence_figure(cells)
+    for axes, field in zip(figure.axes, ("train_loss", "test_error"), strict=True):
+        assert axes.get_yscale() == "log"
+        for cell, line, band in zip(cells, axes.get_lines(), axes.collections, strict=False):
+            values = np.array([[epoch[field] for epoch in item.epochs] for item in cell.runs])
+            np.testing.assert_allclose(line.get_xdata(), 22 * np.arange(1, 9))
+            np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
+            heights = band.get_paths()[0].vertices[:, 1]
+            assert (heights.min(), heights.max()) == (
+                pytest.approx(values.min()),
+                pytest.approx(values.max()),
+            )
+
+
+def test_the_band_may_be_the_standard_error():
+    cells = group_cells(comparison())
+    axes = convergence_figure(cells, band="standard-error").axes[1]
+    values = np.array([[epoch["test_error"] for epoch in item.epochs] for item in cells[0].runs])
+    upper = values.mean(axis=0) + values.std(axis=0, ddof=1) / np.sqrt(3)
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert heights.max() == pytest.approx(upper.max())
+
+
+def test_every_method_is_named_beside_its_line_in_a_colour_of_its_own():
+    axes = convergence_figure(group_cells(comparison())).axes[1]
+    names = {text.get_text(): text.get_color() for text in axes.texts if text.get_text() != "warm-up"}
+    assert set(names) == {"Random Batch", "Online Batch", "Active Bias", "Recency Bias"}
+    assert len(set(names.values())) == 4
+
+
+def test_no_two_texts_of_the_figure_overlap():
+    records = comparison() + [run("random", seed, draws="independent") for seed in range(3)]
+    figure = convergence_figure(group_cells(records))
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    texts += [
+        title for axes in figure.axes for title in (axes._left_title, axes._right_title, axes.xaxis.label)
+    ]
+    texts = [text for text in texts if text.get_text()]
+    boxes = [text.get_window_extent(renderer) for text in texts]
+    for index, box in enumerate(boxes):
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.x1, texts[index]
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.y1, texts[index]
+        assert not any(box.overlaps(other) for other in boxes[:index]), texts[index]
+
+
+def test_the_same_records_give_the_same_files(tmp_path):
+    first = write_curves(comparison(), tmp_path / "first")
+    second = write_curves(comparison()[::-1], tmp_path / "second")
+    assert [file.name for file in first] == [
+        f"curves_digits_small-cnn_momentum_demo.{form}" for form in ("png", "pdf")
+    ]
+    assert first[0].read_bytes().startswith(b"\x89PNG")
+    assert first[1].read_bytes().startswith(b"%PDF")
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+        assert b"CreationDate" not in one.read_bytes()
+
+
+def test_settings_and_variants_have_figures_of_their_own(tmp_path):
+    records = comparison() + comparison(data="./my photos") + comparison(dropout=0.5)
+    records += [run("recency", 0, pressure=10.0)]
+    names = [file.name for file in write_curves(records, tmp_path, formats=["png"])]
+    assert sorted(names) == [
+        "curves_digits_small-cnn_momentum_demo_1.png",
+        "curves_digits_small-cnn_momentum_demo_2.png",
+        "curves_digits_small-cnn_momentum_demo_variants.png",
+        "curves_my-photos_small-cnn_momentum_demo.png",
+    ]
+
+
+def test_an_error_of_zero_and_a_single_seed_can_be_drawn(tmp_path):
+    zero = run("random", 0)
+    zero.epochs[-1]["test_error"] = 0.0
+    write_curves([zero], tmp_path, formats=["png"])
+    for epoch in zero.epochs:
+        epoch["test_error"] = 0.0
+    write_curves([zero], tmp_path, formats=["png"])
+
+
+def test_curves_are_of_finished_runs_alone(tmp_path):
+    records = [run("random", 0), run("random", 1, epochs=3, done=False)]
+    (cell,) = group_cells(records)
+    assert len(convergence_figure([cell]).axes[0].get_lines()[0].get_xdata()) == 8
+    with pytest.raises(ValueError, match="records must hold at least one finished run"):
+        write_curves(records[1:], tmp_path)
+    with pytest.raises(ValueError, match="cells must hold at least one finished run"):
+        convergence_figure([])
+
+
+def test_wrong_options_are_named(tmp_path):
+    with pytest.raises(ValueError, match="band must be range or standard-error, got 'all'"):
+        convergence_figure(group_cells(comparison()), band="all")
+    with pytest.raises(ValueError, match="formats must be among png, pdf, got svg"):
+        write_curves(comparison(), tmp_path, formats=["svg"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_names_are_spread_apart_in_order_and_within_the_axis(seed):
+    rng = np.random.default_rng(seed)
+    places = sorted(rng.uniform(0, 1, 6) ** 3)
+    found = spread(places, gap=0.1)
+    assert np.diff(found).min() >= 0.1 - 1e-9
+    assert min(found) >= -1e-9
+    assert max(found) <= 1 + 1e-9
+    assert spread([0.1, 0.5, 0.9], gap=0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spread([], gap=0.1) == []
+
+
+def test_a_sparkline_falls_with_its_values_on_a_logarithmic_scale():
+    assert sparkline([1000, 100, 10, 1], width=10) == "█▆▃▁"
+    assert sparkline([1000, 100, 10, 1], width=10, ascii=True) == "#+-_"
+    assert sparkline([8, 8, 2, 2], width=2, low=2, high=8**4) == "▂▁"
+    assert sparkline([5.0], width=3) == "▁"
+    assert sparkline([], width=3) == ""
+    assert len(sparkline(range(1, 1000), width=48)) == 48
+    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
+        sparkline([1.0], width=0)
+
+
+def test_the_terminal_has_a_line_a_method_with_the_tables_best_error():
+    records = comparison()
+    title, *lines = terminal_curves(records, width=20).splitlines()
+    assert title == "Test error by epoch: digits, small-cnn, momentum"
+    assert [line.split("  ")[1].strip() for line in lines] == [
+        "Random Batch",
+        "Online Batch",
+        "Active Bias",
+        "Recency Bias",
+    ]
+    best = np.mean([min(epoch["test_error"] for epoch in item.epochs) for item in records[:3]])
+    assert lines[0].endswith(f"best {best:.2f}%")
+    assert terminal_curves(records, ascii=True).isascii()
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, carpediem.lab.curves, carpediem.lab.tables; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_missing_matplotlib_comes_with_a_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'carpediem\[lab\]'"):
+        convergence_figure(group_cells(comparison()))

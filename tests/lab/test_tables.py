@@ -1,0 +1,314 @@
+"""Tables from records made by hand, their numbers computed here in another way."""
+
+import csv
+import hashlib
+import io
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from carpediem.lab import paper
+from carpediem.lab.records import RunRecord
+from carpediem.lab.tables import (
+    DASH,
+    all_tables,
+    paper_tables,
+    render_csv,
+    render_markdown,
+    render_text,
+    summary_table,
+    summary_tables,
+)
+
+CONFIG = {
+    "recipe": "paper",
+    "data": "cifar10",
+    "net": "resnet-50",
+    "optimizer": "momentum",
+    "iterations": 40_000,
+    "warm_up": 10,
+    "draws": "independent",
+    "window": 10,
+    "pressure": 100.0,
+    "schedule": "decayed",
+    "smoothness": 0.02,
+    "mode": "sample",
+    "losses": "observe",
+}
+DEMO = {"recipe": "demo", "data": "digits", "net": "small-cnn", "iterations": 660, "draws": "systematic"}
+FINE_TUNED = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121", "iterations": 8375}
+
+
+def run(method, seed, errors, *, done=True, seconds=10.0, **config):
+    config = CONFIG | {"method": method, "seed": seed} | config
+    epochs = [
+        {
+            "epoch": n,
+            "iteration": 5 * (n + 1),
+            "train_loss": 1 / (n + 1),
+            "test_error": e,
+            "seconds": seconds * (n + 1),
+        }
+        for n, e in enumerate(errors)
+    ]
+    name = hashlib.sha256(str(config).encode()).hexdigest()[:12]
+    return RunRecord(name, config, epochs, {"finished": "2026-01-01T00:00:00+00:00"} if done else None)
+
+
+def study(errors, **config):
+    """Runs of each method whose best errors, seed by seed, are those given."""
+    return [
+        run(method, seed, [best + 3, best, best + 1], **config)
+        for method, bests in errors.items()
+        for seed, best in enumerate(bests)
+    ]
+
+
+def table(tables, start):
+    (found,) = [one for one in tables if one.title.startswith(start)]
+    return found
+
+
+def rows(one, **where):
+    return [row for row in one.to_dict()["rows"] if where.items() <= row.items()]
+
+
+def row(one, **where):
+    (found,) = rows(one, **where)
+    return found
+
+
+def test_table_3_has_our_number_the_papers_and_the_paired_difference():
+    rng = np.random.default_rng(0)
+    errors = {method: rng.uniform(5, 7, 3) for method in ("random", "online", "active", "recency")}
+    found = table(all_tables(study(errors)), "Table 3")
+    assert found.title == "Table 3: best test error (%), ResNet (L=50), recipe paper, 40,000 iterations"
+    line = row(found, optimizer="momentum", data="CIFAR-10", method="Recency Bias")
+    assert (line["ours"], line["ours_standard_error"]) == (
+        pytest.approx(errors["recency"].mean()),
+        pytest.approx(stats.sem(errors["recency"])),
+    )
+    assert (line["seeds"], line["paper"], line["paper_standard_error"]) == (3, 9.79, 0.04)
+    interval = stats.ttest_rel(errors["recency"], errors["random"]).confidence_interval(0.95)
+    assert line["difference"] == pytest.approx((errors["recency"] - errors["random"]).mean())
+    assert (line["difference_low"], line["difference_high"]) == (
+        pytest.approx(interval.low),
+        pytest.approx(interval.high),
+    )
+    assert line["difference_pairs"] == 3
+    rival = row(found, optimizer="momentum", data="CIFAR-10", method="Active Bias")
+    ours, theirs = errors["recency"].mean(), errors["active"].mean()
+    assert rival["reduction"] == pytest.approx(100 * (1 - ours / theirs))
+    assert rival["paper_reduction"] == pytest.approx(100 * (1 - 9.79 / 10.6))
+
+
+def test_what_has_not_been_run_is_a_dash_beside_the_papers_number():
+    found = table(all_tables(study({"random": [6.0], "recency": [5.5]})), "Table 3")
+    line = row(found, optimizer="SGD", data="CIFAR-100", method="Online Batch")
+    assert (line["ours"], line["seeds"], line["difference"], line["paper"]) == (None, None, None, 40.7)
+    assert (
+        f"| SGD | CIFAR-100 | Online Batch | {DASH} | {DASH} | 40.7 ± 0.09 | {DASH} | {DASH} | 4.4 |"
+        in render_markdown(found)
+    )
+
+
+def test_every_table_of_the_paper_is_there_when_nothing_has_been_run():
+    titles = [one.title.split(":")[0] for one in paper_tables([])]
+    assert titles == ["Table 2", "Table 3", "Table 4", "Table 5", "Tables 6 and 7", "Figure 7"]
+    assert [one.title for one in all_tables([], empty=True)] == [one.title for one in paper_tables([])]
+    assert all_tables([]) == []
+    for one in paper_tables([]):
+        assert all(line.get("ours") is None for line in one.to_dict()["rows"])
+        assert DASH in render_text(one)
+
+
+def test_a_single_seed_has_neither_error_nor_interval():
+    found = table(all_tables(study({"random": [6.0], "recency": [5.5]})), "Table 3")
+    line = row(found, optimizer="momentum", data="CIFAR-10", method="Recency Bias")
+    assert (line["ours"], line["ours_standard_error"], line["seeds"]) == (5.5, None, 1)
+    assert (line["difference"], line["difference_low"], line["difference_high"]) == (-0.5, None, None)
+    assert "| Recency Bias | 5.50 | 1 | 9.79 ± 0.04 | -0.50 |" in render_markdown(found)
+
+
+def test_without_random_batch_there_is_no_difference():
+    records = study({"online": [6.0, 7.0], "recency": [5.5, 5.0]}, **DEMO)
+    found = summary_table(records)
+    assert found.note.startswith("No finished run of Random Batch")
+    assert (
+        {line["difference"] for line in rows(found)}
+        == {line["seconds_to_baseline"] for line in rows(found)}
+        == {None}
+    )
+    paired = table(all_tables(study({"recency": [5.5]})), "Table 3")
+    assert row(paired, optimizer="momentum", data="CIFAR-10", method="Recency Bias")["difference"] is None
+
+
+def test_unfinished_runs_count_in_no_mean_and_are_reported():
+    records = [*study({"random": [6.0, 6.2], "recency": [5.5, 5.7]}), run("recency", 2, [0.1], done=False)]
+    found = table(all_tables(records), "Table 3")
+    line = row(found, optimizer="momentum", data="CIFAR-10", method="Recency Bias")
+    assert (line["ours"], line["seeds"]) == (pytest.approx(5.6), 2)
+    assert found.note.endswith("Left out: 1 unfinished run.")
+    alone = summary_table([run("recency", seed, [0.1], done=False, **DEMO) for seed in (0, 1)])
+    assert (rows(alone)[0]["best_error"], rows(alone)[0]["seeds"]) == (None, 0)
+    assert alone.note.endswith("Left out: 2 unfinished runs.")
+
+
+def test_both_draws_of_random_batch_are_named_and_each_is_compared_with():
+    records = study({"random": [6.0, 7.0], "recency": [5.0, 5.5]})
+    records += study({"random": [5.8, 6.0]}, draws="systematic")
+    found = table(all_tables(records), "Table 3")
+    line = row(found, data="CIFAR-10", method="Recency Bias (independent draws)")
+    assert line["difference_independent"] == pytest.approx(-1.25)
+    assert line["difference_systematic"] == pytest.approx(-0.65)
+    shuffled = row(found, data="CIFAR-10", method="Random Batch (shuffle)")
+    assert (shuffled["difference_independent"], shuffled["difference_systematic"]) == (
+        pytest.approx(-0.6),
+        None,
+    )
+    titles = [column.title for column in found.columns]
+    assert "Difference to Random Batch (shuffle)" in titles
+    assert titles.index("Difference to Random Batch (independent draws)") < titles.index(
+        "Difference to Random Batch (shuffle)"
+    )
+
+
+def test_recipes_and_lengths_are_never_mixed():
+    records = study({"random": [6.0]}) + study({"random": [5.0]}, recipe="modern")
+    records += study({"random": [40.0]}, iterations=500)
+    found = {one.title: one for one in all_tables(records) if one.title.startswith("Table 3")}
+    assert [title.partition("recipe ")[2] for title in found] == [
+        "paper, 40,000 iterations",
+        "modern, 40,000 iterations",
+        "paper, 500 iterations",
+    ]
+    means = [
+        row(one, optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"]
+        for one in found.values()
+    ]
+    assert means == [6.0, 5.0, 40.0]
+
+
+def test_of_two_settings_for_one_cell_the_larger_is_shown_and_the_other_summarised():
+    records = study({"random": [6.0, 6.0]}) + study({"random": [9.0]}, dropout=0.5)
+    tables = all_tables(records)
+    assert row(tables[0], optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"] == 6.0
+    assert [one.title for one in tables[1:]] == ["CIFAR-10, ResNet (L=50), momentum, recipe paper"]
+    assert rows(tables[1])[0]["best_error"] == 9.0
+
+
+def test_fine_tuning_gives_errors_and_the_papers_comparison_in_time():
+    records = [run("random", s, [40, 30, 20, 25], seconds=10.0 + s, **FINE_TUNED) for s in range(3)]
+    records += [run("recency", s, [40, 19 + s, 18, 17], seconds=20.0, **FINE_TUNED) for s in range(3)]
+    records += [run("online", s, [16, 20, 20, 20], seconds=20.0, **FINE_TUNED) for s in range(2)]
+    errors, times = table(all_tables(records), "Table 4"), table(all_tables(records), "Table 5")
+    assert row(errors, data="MIT-67", method="Random Batch")["ours"] == 20
+    assert row(errors, data="MIT-67", method="Random Batch")["paper"] == 28.8
+    assert row(errors, data="FOOD-100", method="Random Batch")["paper_reduction"] == 1.81
+    line = row(times, data="MIT-67", rival="Random Batch")
+    # Random Batch: mean 20 in its third epoch, after 3 x 11 s. Recency Bias: mean 20 in its second.
+    assert (line["target"], line["rival_seconds"], line["ours_seconds"]) == (20, 33, 40)
+    assert line["reduction"] == pytest.approx((33 - 40) / 33 * 100)
+    assert (line["paper_rival_seconds"], line["paper_ours_seconds"]) == (5218, 3936)
+    assert line["paper_reduction"] == pytest.approx(24.6, abs=0.05)
+    never = row(times, data="MIT-67", rival="Online Batch")
+    assert (never["ours_seconds"], never["reduction"], never["seeds"]) == ("never", None, 2)
+    assert row(times, data="FOOD-100", rival="Active Bias")["rival_seconds"] is None
+
+
+def test_fine_tuning_on_other_data_stands_below_the_papers_without_a_number_of_the_paper():
+    config = {"recipe": "fine-tuning", "data": "flowers-102", "net": "efficientnet-lite0", "iterations": 1594}
+    tables = all_tables(study({"random": [20.0], "recency": [19.0]}, **config))
+    assert [one.title.split(":")[0] for one in tables] == ["Table 4", "Table 5"]
+    line = row(tables[0], data="flowers-102", method="Recency Bias")
+    assert (line["network"], line["ours"], line["paper"]) == ("efficientnet-lite0", 19.0, None)
+
+
+def test_the_pressure_ablation_lists_every_form_of_the_pressure():
+    records = study({"random": [6.0], "recency": [5.5], "online": [5.8]})
+    records += study({"recency": [5.9]}, schedule="constant") + study(
+        {"recency": [6.5]}, schedule="constant", pressure=1000.0
+    )
+    tables = all_tables(records)
+    found = table(tables, "Tables 6 and 7")
+    assert [(line["method"], line["schedule"], line["pressure"], line["ours"]) for line in rows(found)] == [
+        ("Random Batch", None, None, 6.0),
+        ("Online Batch", "decayed", 100.0, 5.8),
+        ("Recency Bias", "decayed", 100.0, 5.5),
+        ("Recency Bias", "constant", 100.0, 5.9),
+        ("Recency Bias", "constant", 1000.0, 6.5),
+    ]
+    assert rows(found)[3]["difference"] == pytest.approx(-0.1)
+    # The cells of the paper's own table are those with the paper's pressure.
+    assert (
+        row(table(tables, "Table 3"), data="CIFAR-10", optimizer="momentum", method="Recency Bias")["ours"]
+        == 5.5
+    )
+    assert len(tables) == 2
+
+
+def test_the_grid_search_has_a_row_for_each_point_and_finds_longer_warm_ups():
+    records = study({"random": [6.0], "recency": [5.5]}) + study({"recency": [5.4]}, window=5, pressure=10.0)
+    records += study({"random": [6.1], "recency": [5.6]}, window=15, warm_up=15)
+    found = table(all_tables(records), "Figure 7")
+    assert len(rows(found)) == 2 * len(paper.GRID_PRESSURES) * len(paper.GRID_WINDOWS)
+    at = {(line["pressure"], line["window"]): line for line in rows(found, data="CIFAR-10")}
+    assert [at[point]["ours"] for point in [(100, 10), (10, 5), (100, 15), (1, 5)]] == [5.5, 5.4, 5.6, None]
+    assert (at[100, 15]["warm_up"], at[100, 15]["difference"]) == (15, pytest.approx(-0.5))
+
+
+def test_a_method_that_no_table_of_the_paper_shows_is_summarised():
+    records = study({"random": [6.0]}) + study({"active": [6.4]}, mode="reweight")
+    *_, last = all_tables(records)
+    assert [line["method"] for line in rows(last)] == ["Random Batch", "Active Bias (loss re-weighted)"]
+
+
+def test_the_summary_says_how_soon_each_method_reached_random_batchs_best():
+    records = [run("random", s, [9.0, 5.0, 4.0, 4.5], seconds=100.0, **DEMO) for s in range(2)]
+    records += [run("recency", s, [8.0, 3.9, 4.0, 4.1], seconds=110.0, **DEMO) for s in range(2)]
+    records += [run("active", s, [9.0, 8.0, 7.0, 6.0], seconds=100.0, **DEMO) for s in range(2)]
+    found = summary_table(records)
+    assert found.title == "digits, small-cnn, momentum, recipe demo"
+    random, active, recency = rows(found)
+    assert (random["seconds_to_baseline"], random["reduction"], random["seconds"]) == (300, None, 400)
+    assert (active["seconds_to_baseline"], active["reduction"]) == ("never", None)
+    assert (recency["seconds_to_baseline"], recency["seconds"]) == (220, 440)
+    assert recency["reduction"] == pytest.approx(100 * 80 / 300)
+    assert [one.title for one in all_tables(records)] == [found.title]
+
+
+def test_a_summary_is_of_one_setting_and_titles_tell_settings_apart():
+    records = study({"random": [6.0]}, **DEMO) + study({"random": [5.0]}, **(DEMO | {"iterations": 66}))
+    with pytest.raises(ValueError, match="records must share one setting, got 2; use summary_tables"):
+        summary_table(records)
+    assert [one.title for one in summary_tables(records)] == [
+        "digits, small-cnn, momentum, recipe demo, iterations 66",
+        "digits, small-cnn, momentum, recipe demo, iterations 660",
+    ]
+
+
+def test_the_renderings_say_the_same():
+    found = summary_table(study({"random": [6.0, 6.5], "recency": [5.5, 5.9]}, **DEMO))
+    text, markdown = render_text(found), render_markdown(found)
+    for said in ("Random Batch", "6.25 ± 0.25", "5.70 ± 0.20", "-0.55 [-1.19, +0.09]", found.title):
+        assert said in text
+        assert said in markdown
+    assert "\x1b" not in text
+    assert "\x1b[" in render_text(found, colour=True)
+    assert all(len(line) <= 60 for line in render_text(found, width=60).splitlines())
+    read = list(csv.DictReader(io.StringIO(render_csv(found))))
+    plain = json.loads(json.dumps(found.to_dict()))["rows"]
+    assert [
+        {key: "" if value is None else str(value) for key, value in line.items()} for line in plain
+    ] == read
+    assert read[1]["best_error_standard_error"] == str(np.std([5.5, 5.9], ddof=1) / np.sqrt(2))
+
+
+def test_square_brackets_and_bars_in_names_are_shown_as_they_are():
+    found = summary_table(study({"random": [6.0]}, **(DEMO | {"data": "my[bold]|data"})))
+    assert "my[bold]|data" in render_text(found)
+    assert "my[bold]|data" in render_markdown(found)
+    named = summary_table(study({"mine:a|b": [6.0]}, **DEMO))
+    assert "| mine:a\\|b |" in render_markdown(named)
