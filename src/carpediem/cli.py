@@ -1,0 +1,450 @@
+"""The `carpediem` command: arguments in, one call into the lab, results out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from typer.core import TyperGroup
+
+from carpediem import __version__
+from carpediem.lab import data as lab_data
+from carpediem.lab.atomic import write_whole
+from carpediem.lab.cli_config import config_option
+from carpediem.lab.config import RunConfig
+from carpediem.lab.curves import write_curves
+from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
+from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
+from carpediem.lab.study import Study
+from carpediem.lab.tables import all_tables, measured, render_csv, render_markdown
+
+# Options that replace a setting of the recipe.
+SETTINGS = (
+    "iterations",
+    "batch_size",
+    "learning_rate",
+    "dropout",
+    "augmentation",
+    "image_size",
+    "warm_up",
+    "window",
+    "pressure",
+)
+
+# What typer raises when a command is called wrongly; whose class it is depends on typer's version.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class OneLineErrors(TyperGroup):
+    """The command's words for a wrong call: one line, as for every other error."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        if not options.get("standalone_mode", True):
+            return super().main(*args, **options)
+        try:
+            sys.exit(super().main(*args, **options | {"standalone_mode": False}))
+        except UsageError as error:
+            if "NoArgsIsHelp" in type(error).__name__:
+                error.show()
+            else:
+                command = error.ctx.command_path if error.ctx else "carpediem"
+                message = " ".join(error.format_message().split()).rstrip(".")
+                typer.echo(f"error: {message}; see {command} --help", err=True)
+            sys.exit(2)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    help="Adaptive batch selection: compare the methods, reproduce the paper, print its tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(
+    help="What data is there, and how to get it.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(data_app, name="data")
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with options of this command, such as seeds = 5.",
+        callback=config_option,
+        is_eager=True,
+        exists=True,
+        dir_okay=False,
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="digits, mnist, cifar10, cifar100, mit67, food100, flowers-102, a folder of images, or module:function."
+    ),
+]
+Net = Annotated[
+    str,
+    typer.Option(
+        help="small-cnn, resnet-50, densenet-40-12, efficientnet-lite0, densenet-121, or module:function."
+    ),
+]
+Recipe = Annotated[
+    str | None,
+    typer.Option(help="paper, modern, fine-tuning or demo. [default: demo for digits, else modern]"),
+]
+Optimizer = Annotated[str, typer.Option(help="momentum or sgd.")]
+Epochs = Annotated[
+    int | None, typer.Option(help="How long to train. [default: the recipe's iterations]", min=1)
+]
+Iterations = Annotated[int | None, typer.Option(help="How long to train, in steps.", min=1)]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the runs; the same folder continues them. [default: runs/NAME]"),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Where data is looked for. [default: $CARPEDIEM_DATA, else the user's cache]"),
+]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")]
+SideBySide = Annotated[
+    int | None, typer.Option(help="Runs that train at once. [default: 1 on cpu, 16 on cuda]", min=1)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
+TensorBoard = Annotated[
+    bool, typer.Option("--tensorboard", help="Also write TensorBoard event files beside each run.")
+]
+BatchSize = Annotated[int | None, typer.Option(help="[default: the recipe's]", min=1)]
+Rate = Annotated[float | None, typer.Option(help="Learning rate at the start. [default: the recipe's]")]
+Dropout = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
+Augmentation = Annotated[
+    str | None, typer.Option(help="none, crop-flip or flip-jitter. [default: the recipe's]")
+]
+ImageSize = Annotated[
+    int | None, typer.Option(help="Side to which image files are brought, in pixels.", min=8)
+]
+WarmUp = Annotated[
+    int | None, typer.Option(help="Uniform epochs at the start. [default: the recipe's, 10]", min=0)
+]
+Window = Annotated[int | None, typer.Option(help="Predictions that Recency Bias keeps. [default: 10]", min=1)]
+Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]
+Methods = Annotated[
+    str, typer.Option(help="Comma-separated; random-shuffle and the like say how a method draws.")
+]
+Folders = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="Folders of studies or of published results.")
+]
+Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
+
+
+def tidy(command: Callable[..., None]) -> Callable[..., None]:
+    """Turns bad input into one line, and Ctrl-C into the news that nothing is lost."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            typer.echo("stopped: the same command continues where it was", err=True)
+            raise typer.Exit(130) from None
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(2) from None
+
+    wrapped.__signature__ = inspect.signature(command, eval_str=True)  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"carpediem {__version__} (torch {torch.__version__})")
+        raise typer.Exit
+
+
+@app.callback()
+def carpediem(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Adaptive batch selection: compare the methods, reproduce the paper, print its tables."""
+
+
+@app.command()
+@tidy
+def compare(
+    data: Data = "digits",
+    net: Net = "small-cnn",
+    methods: Methods = "random,online,active,recency",
+    seeds: Seeds = 3,
+    recipe: Recipe = None,
+    optimizer: Optimizer = "momentum",
+    epochs: Epochs = None,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    learning_rate: Rate = None,
+    dropout: Dropout = None,
+    augmentation: Augmentation = None,
+    image_size: ImageSize = None,
+    warm_up: WarmUp = None,
+    window: Window = None,
+    pressure: Pressure = None,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    side_by_side: SideBySide = None,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Train every method with every seed, the warm-up shared, and compare them."""
+    options = locals()
+    configs = _own_configs(options, _words(methods), range(seeds))
+    study = Study(_folder(out, "compare", data, net), configs, name="compare")
+    train_and_show(
+        study,
+        device=device,
+        data_dir=data_dir,
+        side_by_side=side_by_side,
+        tensorboard=tensorboard,
+        as_json=as_json,
+    )
+
+
+@app.command()
+@tidy
+def train(
+    data: Data = "digits",
+    net: Net = "small-cnn",
+    method: Annotated[
+        str, typer.Option(help="random, online, active or recency; random-shuffle says how it draws.")
+    ] = "recency",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    recipe: Recipe = None,
+    optimizer: Optimizer = "momentum",
+    epochs: Epochs = None,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    learning_rate: Rate = None,
+    dropout: Dropout = None,
+    augmentation: Augmentation = None,
+    image_size: ImageSize = None,
+    warm_up: WarmUp = None,
+    window: Window = None,
+    pressure: Pressure = None,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Train one run."""
+    options = locals()
+    study = Study(_folder(out, "train", data, net), _own_configs(options, [method], [seed]), name="train")
+    train_and_show(study, device=device, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
+
+
+@app.command()
+@tidy
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help=", ".join(PLANS))] = None,
+    show: Annotated[
+        bool, typer.Option("--list", help="Show the studies, what is done and what is missing.")
+    ] = False,
+    datasets: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
+    methods: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
+    seeds: Seeds = 3,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    warm_up: WarmUp = None,
+    image_size: ImageSize = None,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    side_by_side: SideBySide = None,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Train a study of the paper, or the part of it that you ask for."""
+    if show:
+        list_studies(out or Path("runs"), as_json=as_json)
+        return
+    if name is None:
+        raise ValueError(f"NAME is missing; it is one of {', '.join(PLANS)}")
+    changes = {
+        "iterations": iterations,
+        "batch_size": batch_size,
+        "warm_up": warm_up,
+        "image_size": image_size,
+    }
+    configs = plan_configs(
+        plan_called(name),
+        datasets=_words(datasets) if datasets else None,
+        methods=_words(methods) if methods else None,
+        seeds=range(seeds),
+        precision=chosen_precision(device),
+        data_dir=data_dir,
+        **{key: value for key, value in changes.items() if value is not None},
+    )
+    train_and_show(
+        Study(_folder(out, name), configs, name=name),
+        device=device,
+        data_dir=data_dir,
+        side_by_side=side_by_side,
+        tensorboard=tensorboard,
+        as_json=as_json,
+    )
+
+
+@app.command()
+@tidy
+def tables(
+    folders: Folders,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text",
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
+    only_measured: Annotated[
+        bool, typer.Option("--measured", help="Leave out the rows of which nothing was run.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the paper's tables of which nothing was run.")
+    ] = False,
+) -> None:
+    """The paper's tables from finished runs, ours beside the paper's figures."""
+    made = all_tables(read_runs(*folders), empty=everything)
+    if only_measured:
+        made = [measured(table) for table in made]
+    if form == "json":
+        text = json.dumps([table.to_dict() for table in made], indent=2) + "\n"
+    elif form in ("markdown", "csv"):
+        render = render_markdown if form == "markdown" else render_csv
+        text = "\n".join(render(table) for table in made)
+    elif form == "text":
+        text = "\n".join(table_text(table) for table in made)
+    else:
+        raise ValueError(f"--format must be text, markdown, csv or json, got {form!r}")
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_whole(out, text)
+        typer.echo(out)
+
+
+@app.command()
+@tidy
+def figures(
+    folders: Folders,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files. [default: figures in the first DIR]")
+    ] = None,
+) -> None:
+    """The convergence curves of finished runs, as PNG and PDF."""
+    for file in write_curves(read_runs(*folders), out or folders[0] / "figures"):
+        typer.echo(file)
+
+
+@app.command()
+@tidy
+def publish(
+    folders: Folders,
+    out: Annotated[
+        Path, typer.Option(help="Folder to write to, such as results/2026-11-15_cifar10_resnet50.")
+    ],
+) -> None:
+    """Every run in one file, with the tables and figures made from it: what a results folder holds."""
+    export_runs(folders, out / "runs.jsonl")
+    made = all_tables(read_runs(out))
+    write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
+    write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
+    for file in (
+        out / "runs.jsonl",
+        out / "tables.md",
+        out / "tables.csv",
+        *write_curves(read_runs(out), out),
+    ):
+        typer.echo(file)
+
+
+@data_app.command("ls")
+@tidy
+def data_ls(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """What data is there, and where it is looked for."""
+    found = lab_data.available(data_dir)
+    places = [str(place) for place in lab_data.places(data_dir)]
+    if as_json:
+        sets = [
+            {"name": d.name, "path": str(d.path) if d.path else None, "present": d.present} for d in found
+        ]
+        typer.echo(json.dumps({"places": places, "sets": sets}, indent=2))
+        return
+    for record in found:
+        if record.present:
+            state = str(record.path) if record.path else "comes with scikit-learn"
+        else:
+            remedy = (
+                f"carpediem data fetch {record.name}"
+                if record.downloadable
+                else "to be had from its publishers"
+            )
+            state = f"missing: {record.expected} ({remedy})"
+        typer.echo(f"{record.name:<12} {state}")
+    typer.echo(f"looked for in {', then '.join(places)}")
+
+
+@data_app.command("fetch")
+@tidy
+def data_fetch(
+    name: Annotated[str, typer.Argument(help=", ".join(lab_data.DOWNLOADS))],
+    data_dir: DataDir = None,
+) -> None:
+    """Download a data set; its published checksum is verified before it is put in place."""
+    from rich.progress import Progress
+
+    with Progress(transient=True, disable=not sys.stderr.isatty()) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(file: str, done: int, total: int | None) -> None:
+            if file not in tasks:
+                tasks[file] = bars.add_task(file, total=total)
+            bars.update(tasks[file], completed=done)
+
+        typer.echo(lab_data.fetch(name, data_dir, progress=show))
+
+
+def _own_configs(options: dict[str, Any], methods: list[str], seeds: Iterable[int]) -> list[RunConfig]:
+    """The runs that the options of `compare` and `train` describe."""
+    if options["epochs"] is not None and options["iterations"] is not None:
+        raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
+    name = options["data"]
+    return run_configs(
+        name,
+        lab_data.open_data(name, options["data_dir"], image_size=options["image_size"]),
+        recipe_name=options["recipe"] or ("demo" if name == "digits" else "modern"),
+        methods=methods,
+        seeds=seeds,
+        precision=chosen_precision(options["device"]),
+        **{key: options[key] for key in ("net", "optimizer", "epochs", *SETTINGS)},
+    )
+
+
+def _words(text: str) -> list[str]:
+    """The parts of a comma-separated list."""
+    return [word.strip() for word in text.split(",")]
+
+
+def _folder(out: Path | None, *parts: str) -> Path:
+    """Where a study goes: as told, or under runs/ by its name."""
+    name = "-".join(
+        "".join(c if c.isalnum() or c in "-_." else "-" for c in part).strip("-.") for part in parts
+    )
+    return out or Path("runs") / name

@@ -1,0 +1,96 @@
+"""One sitting with a study: train what is missing, then show what came out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+
+from carpediem.lab.atomic import write_whole
+from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.plans import PLANS
+from carpediem.lab.progress import StudyProgress
+from carpediem.lab.records import read_runs
+from carpediem.lab.study import Study
+from carpediem.lab.tables import Table, render_markdown, render_text, summary_tables
+from carpediem.lab.tensorboard import write_events
+
+
+def train_and_show(
+    study: Study,
+    *,
+    device: str | None,
+    data_dir: Path | None,
+    side_by_side: int | None = None,
+    tensorboard: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Trains the runs that are not done; prints the table, the curves and where everything lies."""
+    with StudyProgress(study.pending(), quiet=as_json) as progress:
+        study.train(
+            device=chosen_device(device),
+            data_dir=data_dir,
+            side_by_side=side_by_side,
+            on_epoch=progress.on_epoch,
+            complain=progress.complain,
+        )
+    folder, asked_for = study.folder, {config.hash for config in study.configs}
+    records = [record for record in read_runs(folder) if record.hash in asked_for]
+    tables = summary_tables(records)
+    figures = write_curves(records, folder / "figures", formats=("png",))
+    write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in tables))
+    if tensorboard:
+        for config in study.configs:
+            write_events(folder / "runs" / config.hash)
+    if as_json:
+        print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
+        return
+    for table in tables:
+        print(table_text(table))
+    print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
+    print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
+
+
+def list_studies(folder: Path, *, as_json: bool = False) -> None:
+    """Prints the paper's studies: of each data set, how many of the runs for three seeds are done."""
+    rows = []
+    for name, plan in PLANS.items():
+        runs = read_runs(folder / name) if (folder / name / "runs").is_dir() else []
+        for data in plan.datasets:
+            done = [run.finished for run in runs if run.config["data"] == data]
+            counts = {"runs": 3 * plan.runs_per_seed, "done": sum(done), "unfinished": len(done) - sum(done)}
+            rows.append({"name": name, "shows": plan.shows, "data": data} | counts)
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        begun = f", {row['unfinished']} unfinished" if row["unfinished"] else ""
+        print(
+            f"{row['name']:<18} {row['shows']:<25} {row['data']:<12} {row['done']} of {row['runs']} runs done{begun}"
+        )
+    print(f"in {folder}; carpediem reproduce NAME --datasets DATA trains what is missing")
+
+
+def table_text(table: Table) -> str:
+    """The table for where standard output goes: coloured and fitted on a terminal, plain elsewhere."""
+    terminal = sys.stdout.isatty()
+    return render_text(table, colour=terminal, width=shutil.get_terminal_size().columns if terminal else 200)
+
+
+def chosen_device(name: str | None) -> str:
+    """The device that is meant: a CUDA one where there is one, unless something else is said."""
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise ValueError(f"--device must be cpu or cuda, got {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda needs a CUDA device, and torch sees none; use --device cpu")
+    return name
+
+
+def chosen_precision(device: str | None) -> str:
+    """bf16 where the device is fast at it."""
+    return "bf16" if chosen_device(device) == "cuda" else "float32"

@@ -1,0 +1,467 @@
+"""The `carpediem` command, as a user and as a script meet it."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from carpediem import __version__
+from carpediem.cli import app
+from carpediem.lab.records import read_runs
+from lab.data.makers import class_folders, mnist
+
+COMMAND = [str(Path(sys.executable).with_name("carpediem"))]
+MODULE = [sys.executable, "-m", "carpediem"]
+QUICK = ["--seeds", "1", "--epochs", "12", "--batch-size", "700"]  # two steps an epoch
+NAMES = ("Random Batch", "Online Batch", "Active Bias", "Recency Bias")
+OWN = """
+import numpy as np
+from torch import nn
+
+def data():
+    rng = np.random.default_rng(0)
+    labels = np.arange(40) % 4
+    images = (rng.integers(0, 60, (40, 8, 8)) + 60 * labels[:, None, None]).astype(np.uint8)
+    return images[:32], labels[:32], images[32:], labels[32:]
+
+def three():
+    return 1, 2, 3
+
+def net(num_classes, in_channels):
+    return nn.Sequential(nn.Flatten(), nn.Dropout(0.1), nn.Linear(64 * in_channels, num_classes))
+"""
+
+
+def environment(**changes):
+    clean = {k: v for k, v in os.environ.items() if k not in ("CARPEDIEM_DATA", "COLUMNS", "FORCE_COLOR")}
+    return clean | {"OMP_NUM_THREADS": "1", "TERM": "xterm-256color"} | changes
+
+
+def run(*arguments, cwd, command=MODULE, **options):
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Calls the command inside the test's process, in a folder of its own: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CARPEDIEM_DATA", raising=False)
+    monkeypatch.setattr(sys, "argv", ["carpediem"])
+    (tmp_path / "own_code.py").write_text(OWN)
+    yield lambda *arguments: _called(capsys, *arguments)
+    sys.modules.pop("own_code", None)
+
+
+def _called(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        app(list(map(str, arguments)))
+    out, err = capsys.readouterr()
+    return ended.value.code or 0, out, err
+
+
+def best_errors(folder):
+    return {run.config["method"]: min(e["test_error"] for e in run.epochs) for run in read_runs(folder)}
+
+
+# The demo
+
+
+def test_the_demo_compares_the_methods_and_writes_what_it_says(tmp_path):
+    options = ["--seeds", "2", "--epochs", "12", "--batch-size", "256"]
+    done = run("compare", "--out", "demo", *options, cwd=tmp_path, command=COMMAND)
+    assert done.returncode == 0, done.stderr
+    runs = read_runs(tmp_path / "demo")
+    assert len(runs) == 8
+    assert all(run.finished and len(run.epochs) == 12 for run in runs)
+    assert all((run.config["data"], run.config["net"]) == ("digits", "small-cnn") for run in runs)
+    for number, name in enumerate(NAMES):
+        method = ("random", "online", "active", "recency")[number]
+        bests = [min(e["test_error"] for e in run.epochs) for run in runs if run.config["method"] == method]
+        (row,) = [
+            line for line in done.stdout.splitlines() if line.startswith(f" {name}") and "%" not in line
+        ]
+        assert float(row.split()[2]) == pytest.approx(sum(bests) / 2, abs=0.006)
+        # One line a finished run while it goes on.
+        assert len(re.findall(rf"^{name}, seed [01]: best test error", done.stderr, re.M)) == 2
+    assert len(done.stderr.splitlines()) == 8
+    assert "Test error by epoch: digits, small-cnn, momentum" in done.stdout
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("written to demo: runs/, tables.md, figures/")
+    for name in last.removeprefix("written to demo: ").split(", "):
+        assert (tmp_path / "demo" / name).exists()
+    study = json.loads((tmp_path / "demo" / "study.json").read_text())
+    assert study["command"][:4] == ["carpediem", "compare", "--out", "demo"]
+    assert set(study["runs"]) == {run.hash for run in runs}
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\r" not in done.stdout + done.stderr
+    assert "━" not in done.stderr
+
+
+def test_a_second_call_trains_nothing_and_shows_the_same(call, tmp_path):
+    _, first, trained = call("compare", "--out", "study", *QUICK)
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "study" / "runs").rglob("*")}
+    code, second, silent = call("compare", "--out", "study", *QUICK)
+    assert (code, second, silent) == (0, first, "")
+    assert trained.count("best test error") == 4
+    assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "study" / "runs").rglob("*")}
+
+
+def test_json_is_all_there_is_on_standard_output(tmp_path):
+    done = run("compare", "--json", "--out", "study", *QUICK, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    assert printed["folder"] == "study"
+    (table,) = printed["tables"]
+    errors = best_errors(tmp_path / "study")
+    assert len(table["rows"]) == len(errors) == 4
+    for row, (method, name) in zip(
+        table["rows"], zip(("random", "online", "active", "recency"), NAMES, strict=True), strict=True
+    ):
+        assert row["method"] == name
+        found = row["best_error"]
+        assert errors[method] == pytest.approx(found["mean"] if isinstance(found, dict) else found)
+
+
+def on_a_terminal(arguments, cwd):
+    """What a command shows on a terminal of 100 columns, and its exit code."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*MODULE, *arguments],
+        cwd=cwd,
+        env=environment(COLUMNS="100"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    shown, patience = b"", time.monotonic() + 120
+    while time.monotonic() < patience:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other end was closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(master)
+    return shown.decode(), process.wait(60)
+
+
+def test_a_terminal_shows_a_bar_and_colours(tmp_path):
+    shown, code = on_a_terminal(["compare", "--out", "study", *QUICK], tmp_path)
+    assert code == 0, shown
+    assert "━" in shown
+    assert re.search(r"shared warm-up, seed 0: \d+\.\d\d%", shown)
+    assert re.search(r"Recency Bias, seed 0: \d+\.\d\d%", shown)
+    assert re.search(r"\d+/48.*epochs", shown)
+    assert "\x1b[" in shown
+    assert "written to study" in shown
+
+
+def test_ctrl_c_leaves_a_study_that_the_same_command_continues(tmp_path):
+    arguments = [
+        "compare",
+        "--seeds",
+        "1",
+        "--epochs",
+        "9",
+        "--warm-up",
+        "3",
+        "--window",
+        "3",
+        "--out",
+        "study",
+    ]
+    process = subprocess.Popen(
+        [*MODULE, *arguments], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    patience = time.monotonic() + 60
+    while (
+        not (files := list(tmp_path.glob("study/runs/*/epochs.jsonl")))
+        or max(file.read_bytes().count(b"\n") for file in files) < 5
+    ):
+        assert process.poll() is None
+        assert time.monotonic() < patience
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert err.decode() == "stopped: the same command continues where it was\n"
+    before = {run.hash: run.epochs for run in read_runs(tmp_path / "study")}
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for finished in read_runs(tmp_path / "study"):
+        assert finished.finished
+        assert len(finished.epochs) == 9
+        kept = before[finished.hash][:-1]
+        assert finished.epochs[: len(kept)] == kept
+
+
+# Options
+
+
+def test_options_may_come_from_a_file_and_the_command_line_wins(call, tmp_path):
+    (tmp_path / "options.toml").write_text(
+        'methods = ["random", "recency"]\nseeds = 2\nepochs = 3\nwarm-up = 2\nwindow = 2\nbatch_size = 256\n'
+        'out = "elsewhere"\njson = true\n'
+    )
+    code, out, err = call("compare", "--config", "options.toml", "--seeds", "1")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["folder"] == "elsewhere"
+    runs = read_runs(tmp_path / "elsewhere")
+    assert {(r.config["method"], r.config["seed"]) for r in runs} == {("random", 0), ("recency", 0)}
+    assert {(r.config["batch_size"], r.config["warm_up"], r.config["window"]) for r in runs} >= {(256, 2, 2)}
+
+
+def test_options_reach_the_configuration(call, tmp_path):
+    options = {
+        "--method": "recency-independent",
+        "--seed": 5,
+        "--recipe": "modern",
+        "--optimizer": "sgd",
+        "--iterations": 7,
+        "--batch-size": 300,
+        "--learning-rate": 0.02,
+        "--dropout": 0.1,
+        "--augmentation": "none",
+        "--image-size": 9,
+        "--warm-up": 1,
+        "--window": 1,
+        "--pressure": 12,
+        "--out": "one",
+    }
+    code, _, err = call("train", *(part for option in options.items() for part in option))
+    assert code == 0, err
+    (found,) = read_runs(tmp_path / "one")
+    wanted = {
+        "method": "recency",
+        "draws": "independent",
+        "seed": 5,
+        "recipe": "modern",
+        "optimizer": "sgd",
+        "iterations": 7,
+        "batch_size": 300,
+        "learning_rate": 0.02,
+        "dropout": 0.1,
+        "augmentation": "none",
+        "image_size": 9,
+        "warm_up": 1,
+        "window": 1,
+        "pressure": 12.0,
+        "precision": "float32",
+        "normalisation": "per-image",
+    }
+    assert wanted.items() <= found.config.items()
+    assert [e["iteration"] for e in found.epochs] == [4, 7]
+
+
+def test_runs_go_to_a_folder_of_their_own_without_out(call, tmp_path):
+    assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700")[0] == 0
+    (found,) = read_runs(tmp_path / "runs" / "train-digits-small-cnn")
+    assert found.finished
+
+
+def test_a_folder_of_images_can_be_compared_on(call, tmp_path):
+    class_folders(tmp_path / "pets", count=10)
+    options = ["--image-size", "16", "--batch-size", "8", "--seeds", "1"]
+    options += ["--epochs", "3", "--warm-up", "2", "--window", "2"]
+    code, out, err = call("compare", "--data", "./pets", *options, "--out", "study")
+    assert code == 0, err
+    assert {r.config["recipe"] for r in read_runs(tmp_path / "study")} == {"modern"}
+    assert all(name in out for name in NAMES)
+
+
+def test_users_own_data_and_network_are_found_in_the_current_folder(tmp_path):
+    (tmp_path / "own_code.py").write_text(OWN)
+    options = ["--data", "own_code:data", "--net", "own_code:net", "--methods", "random,recency"]
+    options += ["--seeds", "1", "--epochs", "3", "--warm-up", "2", "--window", "2", "--batch-size", "8"]
+    done = run("compare", *options, cwd=tmp_path, command=COMMAND)
+    assert done.returncode == 0, done.stderr
+    runs = read_runs(tmp_path / "runs" / "compare-own_code-data-own_code-net")
+    assert {r.config["net"] for r in runs} == {"own_code:net"}
+    assert all(r.finished for r in runs)
+
+
+def test_tensorboard_files_lie_beside_each_run(call, tmp_path):
+    assert call("train", *QUICK[2:], "--tensorboard", "--out", "one")[0] == 0
+    (file,) = tmp_path.glob("one/runs/*/tensorboard/*tfevents*")
+    assert file.stat().st_size > 1000
+
+
+# Mistakes
+
+
+MISTAKES = {
+    "unknown data": (["--data", "nonsense"], "digits, mnist, .* got 'nonsense'"),
+    "unknown method": (["--methods", "random,magic"], "methods must be among .* got 'magic'"),
+    "unknown network": (["--net", "vgg"], "densenet-40-12.*got 'vgg'"),
+    "unknown recipe": (["--recipe", "old"], "recipe must be one of paper, modern"),
+    "unknown optimizer": (["--optimizer", "adam"], "optimizer must be one of momentum, sgd, got 'adam'"),
+    "unknown augmentation": (["--augmentation", "mixup"], "none, crop-flip, flip-jitter.* got 'mixup'"),
+    "too few epochs": (["--epochs", "10"], "epochs must exceed warm_up = 10 .*train longer or warm up less"),
+    "both lengths": (
+        ["--epochs", "20", "--iterations", "99"],
+        "--epochs and --iterations .*give one of them",
+    ),
+    "window too long": (["--window", "12"], "warm_up must be at least window = 12"),
+    "batch too large": (["--batch-size", "1438"], "batch_size must be at most the 1437 training samples"),
+    "missing data": (["--data", "mnist", "--data-dir", "."], "carpediem data fetch mnist.*--data-dir"),
+    "missing module": (["--data", "no_such_module:data"], "no module 'no_such_module'"),
+    "missing function": (["--data", "own_code:nothing"], "own_code.py must define a function 'nothing'"),
+    "function of another kind": (["--data", "own_code:three"], "own_code:three must return"),
+    "missing network module": (["--net", "no_such_module:net"], "got 'no_such_module:net'"),
+    "missing network function": (["--net", "own_code:nothing"], "got 'own_code:nothing'"),
+    "folder without images": (["--data", "./empty"], "empty must hold a folder for each"),
+    "no such device": (["--device", "abacus"], "--device must be cpu or cuda, got 'abacus'"),
+    "unknown key": (["--config", "wrong.toml"], "wrong.toml has the unknown key 'sedes'; known are .*seeds"),
+    "no TOML": (["--config", "broken.toml"], "broken.toml is not a TOML file"),
+    "no file": (["--config", "absent.toml"], "absent.toml.*see carpediem compare --help"),
+    "no number": (["--seeds", "many"], "--seeds.*see carpediem compare --help"),
+    "no seeds": (["--seeds", "0"], "--seeds.*1"),
+    "unknown option": (["--sedes", "3"], "--sedes.*--seeds"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_gets_one_line_with_a_remedy(call, tmp_path, arguments, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "wrong.toml").write_text("sedes = 3\n")
+    (tmp_path / "broken.toml").write_text("seeds = [\n")
+    code, out, err = call("compare", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err), err
+    assert not list(tmp_path.rglob("config.json")), "a run was begun"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["comprae"], ["tables"], ["tables", "absent"], ["data", "fetch", "moon"]]
+)
+def test_a_mistake_elsewhere_gets_one_line_too(call, arguments):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [COMMAND, MODULE], ids=["script", "module"])
+def test_a_mistake_in_a_process_of_its_own(tmp_path, command):
+    done = run("train", "--method", "magic", cwd=tmp_path, command=command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: methods must be among")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# The other commands
+
+
+@pytest.mark.parametrize("command", [COMMAND, MODULE], ids=["script", "module"])
+def test_the_version_is_told(tmp_path, command):
+    done = run("--version", cwd=tmp_path, command=command)
+    assert done.stdout == f"carpediem {__version__} (torch {torch.__version__})\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_arguments_the_commands_are_listed(call):
+    _, out, err = call()
+    assert all(name in out + err for name in ("compare", "train", "reproduce", "tables", "data"))
+
+
+@pytest.mark.parametrize("command", ["compare", "train", "reproduce", "tables", "data ls", "data fetch"])
+def test_every_option_is_explained(call, command):
+    code, out, _ = call(*command.split(), "--help")
+    assert code == 0
+    assert f"carpediem {command}" in out or f"{command} [OPTIONS]" in out
+    assert "\x1b" not in out
+
+
+def test_tables_come_in_four_forms(call, tmp_path):
+    assert call("compare", "--out", "study", *QUICK)[0] == 0
+    errors = {f"{error:.2f}" for error in best_errors(tmp_path / "study").values()}
+    forms = {form: call("tables", "study", "--format", form) for form in ("text", "markdown", "csv", "json")}
+    for form, (code, out, err) in forms.items():
+        assert (code, err) == (0, ""), form
+        assert "\x1b" not in out
+        assert all(name in out for name in NAMES), form
+    assert call("tables", "study")[1] == forms["text"][1]
+    assert all(error in forms["text"][1] and error in forms["markdown"][1] for error in errors)
+    assert re.search(r"^\| .*Method.* \|$", forms["markdown"][1], re.M)
+    assert any("Recency Bias" in row for row in csv.reader(io.StringIO(forms["csv"][1])))
+    (table,) = json.loads(forms["json"][1])
+    assert [row["method"] for row in table["rows"]] == list(NAMES)
+
+
+def test_all_tables_of_the_paper_can_be_asked_for(call):
+    assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
+    assert "Table 2" not in call("tables", "one")[1]
+    _, out, _ = call("tables", "one", "--all")
+    for title in ("Table 2", "Table 3", "Table 4", "Table 5", "Tables 6 and 7"):
+        assert title in out
+    assert "—" in out
+
+
+def test_tables_can_be_written_to_a_file(call, tmp_path):
+    assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
+    code, out, _ = call("tables", "one", "--format", "markdown", "--out", "tables/mine.md")
+    assert (code, out) == (0, "tables/mine.md\n")
+    assert (tmp_path / "tables" / "mine.md").read_text() == call("tables", "one", "--format", "markdown")[1]
+
+
+def test_an_unknown_form_of_tables_is_refused(call):
+    assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
+    code, _, err = call("tables", "one", "--format", "latex")
+    assert code == 2
+    assert err == "error: --format must be text, markdown, csv or json, got 'latex'\n"
+
+
+def test_the_data_that_is_there_is_listed(call, tmp_path):
+    mnist(tmp_path / "here" / "MNIST" / "raw", zipped=True)
+    code, out, err = call("data", "ls", "--data-dir", "here")
+    assert (code, err) == (0, "")
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert "here" in lines["mnist"]
+    assert "missing" not in lines["mnist"]
+    assert "comes with scikit-learn" in lines["digits"]
+    assert "carpediem data fetch cifar10" in lines["cifar10"]
+    assert lines["looked"] == "looked for in here"
+    told = json.loads(call("data", "ls", "--data-dir", "here", "--json")[1])
+    assert told["places"] == ["here"]
+    assert {one["name"] for one in told["sets"] if one["present"]} == {"digits", "mnist"}
+
+
+def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_path):
+    options = ["--methods", "random,recency", "--seeds", "1", "--epochs", "12", "--batch-size", "1437"]
+    assert call("compare", *options, "--out", "study")[0] == 0
+    code, out, err = call("figures", "study", "--out", "drawn")
+    assert (code, err) == (0, "")
+    assert {Path(line).suffix for line in out.splitlines()} == {".png", ".pdf"}
+    code, out, err = call("publish", "study", "--out", "results/today")
+    assert (code, err) == (0, "")
+    written = {Path(line) for line in out.splitlines()}
+    assert all(file.stat().st_size > 100 for file in written)
+    assert {file.name for file in written} >= {"runs.jsonl", "tables.md", "tables.csv"}
+    assert read_runs(tmp_path / "results" / "today") == read_runs(tmp_path / "study")
+    assert call("tables", "results/today")[1] == call("tables", "study")[1]

@@ -1,0 +1,204 @@
+"""Every study of the paper, at a size that takes seconds."""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from carpediem.cli import app
+from carpediem.lab.checkpoint import load_checkpoint
+from carpediem.lab.networks import EfficientNetLite0
+from carpediem.lab.plans import PLANS
+from carpediem.lab.records import read_runs
+from lab.data.makers import cifar10_binary, cifar100_binary, class_folders, mnist
+
+METHODS = {"random", "online", "active", "recency"}
+
+
+@pytest.fixture
+def reproduce(tmp_path, monkeypatch, capsys):
+    """Calls `carpediem reproduce`, with the data in `data` and the runs in `runs`; returns what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, code=0):
+        with pytest.raises(SystemExit) as ended:
+            app(["reproduce", *arguments])
+        out, err = capsys.readouterr()
+        assert (ended.value.code or 0) == code, err
+        return out if code == 0 else err
+
+    yield call
+    shutil.rmtree(tmp_path / "runs", ignore_errors=True)  # checkpoints of many megabytes
+
+
+def tiny(name, *, batch, iterations=12, size=8):
+    sizes = {"--batch-size": batch, "--iterations": iterations, "--image-size": size, "--seeds": 1}
+    return [name, "--data-dir", "data", *(str(part) for option in sizes.items() for part in option)]
+
+
+def finished(name):
+    """The runs of a study, each of which must be done."""
+    runs = read_runs(f"runs/{name}")
+    assert all(run.finished for run in runs)
+    assert all(run.config["recipe"] == PLANS[name].recipe for run in runs)
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("name", "net", "optimizer"),
+    [
+        ("densenet-momentum", "densenet-40-12", "momentum"),
+        ("densenet-sgd", "densenet-40-12", "sgd"),
+        ("resnet-momentum", "resnet-50", "momentum"),
+        ("resnet-sgd", "resnet-50", "sgd"),
+        ("loss-distribution", "densenet-40-12", "momentum"),
+    ],
+)
+def test_the_four_methods_are_trained_with_the_papers_network(reproduce, tmp_path, name, net, optimizer):
+    cifar10_binary(tmp_path / "data")
+    printed = reproduce(*tiny(name, batch=20), "--datasets", "cifar10")
+    runs = finished(name)
+    assert {run.config["method"] for run in runs} == METHODS
+    assert {(run.config["net"], run.config["optimizer"]) for run in runs} == {(net, optimizer)}
+    assert {len(run.epochs) for run in runs} == {12}
+    assert all(
+        method in printed for method in ("Random Batch", "Online Batch", "Active Bias", "Recency Bias")
+    )
+    assert f"written to runs/{name}" in printed
+
+
+def test_several_data_sets_make_one_study(reproduce, tmp_path):
+    mnist(tmp_path / "data" / "MNIST" / "raw", zipped=False)
+    cifar100_binary(tmp_path / "data")
+    reproduce(*tiny("densenet-sgd", batch=20), "--datasets", "mnist", "--methods", "recency")
+    reproduce(*tiny("densenet-sgd", batch=100), "--datasets", "cifar100", "--methods", "random,recency")
+    runs = finished("densenet-sgd")
+    found = sorted((run.config["data"], run.config["method"], len(run.epochs)) for run in runs)
+    assert found == [("cifar100", "random", 12), ("cifar100", "recency", 12), ("mnist", "recency", 12)]
+    listed = json.loads(reproduce("--list", "--json"))
+    assert {row["name"] for row in listed} == set(PLANS)
+    done = {row["data"]: (row["done"], row["runs"]) for row in listed if row["name"] == "densenet-sgd"}
+    assert done == {"mnist": (1, 12), "cifar10": (0, 12), "cifar100": (2, 12)}
+
+
+def test_the_pressure_ablation_decays_and_keeps_the_pressure(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    reproduce(*tiny("pressure-ablation", batch=20, iterations=13), "--datasets", "cifar10")
+    runs = finished("pressure-ablation")
+    kinds = sorted((run.config["method"], run.config["schedule"]) for run in runs)
+    assert kinds == [
+        ("active", "decayed"),
+        ("online", "constant"),
+        ("online", "decayed"),
+        ("random", "decayed"),
+        ("recency", "constant"),
+        ("recency", "decayed"),
+    ]
+    pressures = {
+        run.config["schedule"]: [epoch["pressure"] for epoch in run.epochs[10:]]
+        for run in runs
+        if run.config["method"] == "recency"
+    }
+    assert pressures["constant"] == [100, 100, 100]
+    assert pressures["decayed"] == pytest.approx([100 ** (2 / 3), 100 ** (1 / 3), 1])
+
+
+def test_the_grid_is_searched_with_one_warm_up(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    reproduce(*tiny("grid-search", batch=20, iterations=17), "--datasets", "cifar10")
+    runs = finished("grid-search")
+    assert {(run.config["window"], run.config["pressure"]) for run in runs} == {
+        (q, s) for q in (5, 10, 15) for s in (1.0, 10.0, 100.0, 1000.0)
+    }
+    assert len({tuple(epoch["train_loss"] for epoch in run.epochs[:15]) for run in runs}) == 1
+    assert len({run.epochs[-1]["train_loss"] for run in runs}) > 1
+
+
+def test_the_index_comparison_records_the_uncertainties(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
+    (run,) = finished("index-comparison")
+    for epoch in run.epochs:
+        assert sum(count for _, count in epoch["uncertainty_counts"]) == 20
+        mean = sum(value * count for value, count in epoch["uncertainty_counts"]) / 20
+        assert epoch["uncertainty"] == pytest.approx(mean, abs=1e-5)
+
+
+def test_fine_tuning_starts_from_the_trained_weights(reproduce, tmp_path):
+    class_folders(tmp_path / "data" / "flowers-102" / "train", count=6)
+    class_folders(tmp_path / "data" / "flowers-102" / "test", count=2)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        net = EfficientNetLite0(num_classes=1000, in_channels=3, dropout=0.0)
+    arrays = {n: v.half().numpy() for n, v in net.state_dict().items() if "num_batches" not in n}
+    np.savez(tmp_path / "data" / "efficientnet_lite0.npz", **arrays)
+    reproduce(*tiny("fine-tuning", batch=12, size=32), "--datasets", "flowers-102")
+    runs = finished("fine-tuning")
+    assert {run.config["method"] for run in runs} == METHODS
+    assert {(run.config["net"], run.config["weights"]) for run in runs} == {
+        ("efficientnet-lite0", "imagenet")
+    }
+    # At a rate of 2e-4 twelve steps leave the weights near to where they began.
+    state = load_checkpoint(tmp_path / "runs" / "fine-tuning" / "runs" / runs[0].hash / "checkpoint.pt")
+    found, began = (
+        state["parameters"]["_conv_head.weight"],
+        torch.from_numpy(arrays["_conv_head.weight"]).float(),
+    )
+    assert 0 < (found - began).abs().mean() < 0.1 * began.abs().mean()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fine-tuning", "--datasets", "flowers-102", "--batch-size", "8"], "efficientnet_lite0.npz"),
+        (["fine-tuning", "--datasets", "flowers-102"], "batch_size must be at most the 10 training samples"),
+        (
+            ["fine-tuning", "--datasets", "cifar10"],
+            "must be among mit67, food100, flowers-102, got 'cifar10'",
+        ),
+        (["resnet-sgd", "--datasets", "cifar11"], "got 'cifar11'"),
+        (["resnet-sgd", "--datasets", "mnist"], "run `carpediem data fetch mnist`"),
+        (["table-9"], "NAME must be one of densenet-momentum"),
+        ([], "NAME is missing"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(reproduce, tmp_path, arguments, message):
+    class_folders(tmp_path / "data" / "flowers-102" / "train")
+    class_folders(tmp_path / "data" / "flowers-102" / "test")
+    cifar10_binary(tmp_path / "data")
+    said = reproduce(*arguments, "--data-dir", "data", code=2)
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert message in said
+
+
+def test_densenet_121_without_torchvision_says_what_to_install(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    data, classes = tmp_path / "data", ("bakery", "casino")
+    class_folders(data / "Images", classes=classes, count=6)
+    (data / "TrainImages.txt").write_text("\n".join(f"{c}/{i}.jpg" for c in classes for i in range(5)))
+    (data / "TestImages.txt").write_text("\n".join(f"{c}/5.jpg" for c in classes))
+    (data / "densenet121.pth").touch()
+    said = reproduce(*tiny("fine-tuning", batch=10, size=32), "--datasets", "mit67", code=2)
+    assert said == "error: densenet-121 needs torchvision; run: pip install torchvision\n"
+
+
+def test_the_list_names_every_study_before_any_is_run(reproduce):
+    printed = reproduce("--list")
+    for name, plan in PLANS.items():
+        assert any(line.startswith(f"{name} ") and plan.shows in line for line in printed.splitlines())
+    assert "0 of 12 runs done" in printed
+
+
+def test_a_stopped_study_is_listed_as_unfinished(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
+    (done,) = (tmp_path / "runs" / "index-comparison" / "runs").glob("*/done.json")
+    done.unlink()
+    assert "0 of 3 runs done, 1 unfinished" in reproduce("--list")
+    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
+    assert "1 of 3 runs done\n" in reproduce("--list")

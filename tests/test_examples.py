@@ -1,0 +1,36 @@
+"""The programs that users copy run as they are."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# The last line that each must print.
+LAST = {
+    "digits": r"epoch 19  test error +\d\.\d\d%  settled samples +\d+%",
+    "resume": r"resumed at index 300 of epoch 0: the same 700 indices followed",
+}
+
+
+def test_every_example_is_run_here():
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == set(LAST)
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_an_example_runs_and_prints_what_it_should(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert re.fullmatch(LAST[name], done.stdout.splitlines()[-1])
