@@ -20,7 +20,9 @@ BLOCKS = [
 def test_python_in_the_documentation_runs(code, tmp_path):
     script = tmp_path / "shown.py"
     script.write_text(code)
-    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -43,3 +45,27 @@ def test_the_readme_begins_with_the_two_commands():
     assert "\ndemo:" in makefile
     assert "\ntest:" in makefile
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_readme_shows_the_tables_that_the_published_runs_give():
+    from carpediem.lab.records import read_runs
+    from carpediem.lab.tables import all_tables, measured, render_markdown
+
+    folders = [path.parent for path in sorted((ROOT / "results").glob("*/runs.jsonl"))]
+    made = "\n".join(render_markdown(measured(table)) for table in all_tables(read_runs(*folders)))
+    shown = re.search(
+        r"<!-- carpediem tables .*? -->\n(.*?)\n<!-- end -->", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    assert shown is not None
+    assert shown[1] == made.strip()
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)
+def test_published_tables_come_from_the_runs_beside_them(folder):
+    from carpediem.lab.records import read_runs
+    from carpediem.lab.tables import all_tables, render_csv, render_markdown
+
+    made = all_tables(read_runs(folder))
+    assert (folder / "tables.md").read_text() == "\n".join(render_markdown(table) for table in made)
+    assert (folder / "tables.csv").read_text() == "\n".join(render_csv(table) for table in made)
+    assert (folder / "README.md").exists()
