@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -15,6 +15,19 @@ from carpediem.core.distribution import Distribution, Uniform, distribution_from
 Draws = Literal["independent", "systematic"]
 DRAWS: tuple[Draws, ...] = ("independent", "systematic")
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+class Journal(Protocol):
+    """Where observations wait until several processes exchange them (`carpediem.distributed`)."""
+
+    def __len__(self) -> int:
+        """Steps that wait."""
+
+    def note(self, indices: Tensor, values: Tensor) -> None:
+        """Write one step down."""
+
+    def exchange(self) -> None:
+        """Take in the steps of all processes."""
 
 
 class Selector(ABC):
@@ -39,9 +52,11 @@ class Selector(ABC):
     Attributes:
         epoch: the epoch that `distribution` is for; -1 before the first `refresh`.
         draws: how an epoch should be drawn unless the sampler is told otherwise.
+        journal: set by `carpediem.distributed.synchronise`; None in a program of one process.
     """
 
     draws: Draws = "independent"
+    journal: Journal | None = None
     _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")
 
     def __init__(
@@ -171,8 +186,12 @@ class Selector(ABC):
         else:
             indices, targets = self._masked(indices, logits, targets)
         values = self.measure(logits, targets)
-        if values is not None:
+        if values is None:
+            return
+        if self.journal is None:
             self.keep(indices, values)
+        else:
+            self.journal.note(indices, values)
 
     def _masked(self, indices: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Indices and targets, the indices `num_samples` throughout for a batch to drop: checked without waiting."""
@@ -198,6 +217,8 @@ class Selector(ABC):
             )
         if self.device.type != "cpu":
             self._report_faults()
+        if self.journal is not None:
+            self.journal.exchange()
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
         self._distribution, self.epoch = chosen, epoch
 
@@ -220,6 +241,11 @@ class Selector(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """All that affects what is drawn next, as a flat dictionary of tensors, numbers and strings."""
+        if self.journal is not None and len(self.journal):
+            raise ValueError(
+                f"state_dict must not be taken while {len(self.journal)} steps wait to be exchanged between the ranks; "
+                "call carpediem.distributed.merge on every rank first"
+            )
         state: dict[str, Any] = {"method": type(self).__name__, "epoch": self.epoch}
         state |= {name: getattr(self, name) for name in self._PLAIN} | self._options
         state |= {f"state.{name}": tensor.clone() for name, tensor in self._tensors.items()}

@@ -1,0 +1,146 @@
+"""Several processes that train together, and draw from one distribution.
+
+Every rank holds the whole selector and draws the same global stream. What a rank observes it only notes down;
+before each refresh the ranks exchange their notes and take in all of them in the order of the steps. So every selector
+comes to the state that one process would have reached with the same global batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from carpediem.sampler import AdaptiveSampler
+from carpediem.selectors.base import INTEGERS, Selector
+
+# What a method may measure; a number on the wire stands for the type.
+TYPES = (*INTEGERS, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def synchronise(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | None = None) -> None:
+    """Make this rank's selector one with those of the other ranks. Every rank calls it once, before training.
+
+    Args:
+        sampler: the sampler that training draws from, or its selector alone where a framework shares out the stream.
+        group: the processes that train together; all of them unless told otherwise.
+
+    Raises:
+        ValueError: the ranks are set up differently; the message names both values.
+    """
+    if not dist.is_initialized():
+        raise ValueError(
+            "synchronise needs a process group; call torch.distributed.init_process_group before it, or leave it out "
+            "in a program of one process"
+        )
+    selector = sampler.selector if isinstance(sampler, AdaptiveSampler) else sampler
+    _refuse_differences(_settings(sampler), group)
+    selector.journal = Journal(selector, group)
+
+
+def merge(sampler: AdaptiveSampler | Selector) -> None:
+    """Take in what all ranks have observed so far. Every rank calls it before a checkpoint inside an epoch.
+
+    At the start of an epoch this happens by itself.
+    """
+    selector = sampler.selector if isinstance(sampler, AdaptiveSampler) else sampler
+    if selector.journal is not None:
+        selector.journal.exchange()
+
+
+class Journal:
+    """What one rank observed since the last exchange.
+
+    A selector with a journal writes its observations into it instead of taking them in at once. That costs a copy
+    of the batch's indices and values a step; nothing is sent.
+
+    Args:
+        selector: whose observations these are.
+        group: the processes that train together.
+    """
+
+    def __init__(self, selector: Selector, group: dist.ProcessGroup | None = None) -> None:
+        self._selector, self._group = selector, group
+        self._notes: list[tuple[Tensor, Tensor]] = []
+
+    def __len__(self) -> int:
+        """Steps noted since the last exchange."""
+        return len(self._notes)
+
+    def note(self, indices: Tensor, values: Tensor) -> None:
+        """Write one step down."""
+        self._notes.append((indices.clone(), values.clone()))
+
+    def exchange(self) -> None:
+        """Take in the notes of all ranks, the same on each."""
+        try:
+            gathered = self._gathered(*self._packed())
+        except RuntimeError as error:
+            raise RuntimeError(
+                "the ranks could not exchange what they observed; one of them has stopped, or is at another place in "
+                f"its program. Start all of them again from their last checkpoint. ({error})"
+            ) from error
+        self._notes.clear()
+        rows, dtype = gathered
+        if dtype is None:
+            return
+        # By step; inside a step rank after rank, whichever of them was faster.
+        _, indices, bits = rows[:, rows[0].sort(stable=True).indices]
+        values = (bits.view(torch.float64) if dtype.is_floating_point else bits).to(dtype)
+        self._selector.keep(indices.to(self._selector.device), values.to(self._selector.device))
+
+    def _packed(self) -> tuple[Tensor, int]:
+        """The notes as rows of integers, step, index and the value's bits; and the number of the values' type."""
+        if not self._notes:
+            return torch.empty(3, 0, dtype=torch.int64), -1
+        steps = torch.cat([torch.full_like(indices, step) for step, (indices, _) in enumerate(self._notes)])
+        indices = torch.cat([indices for indices, _ in self._notes])
+        values = torch.cat([values for _, values in self._notes])
+        wide = (
+            values.to(torch.float64).view(torch.int64)
+            if values.is_floating_point()
+            else values.to(torch.int64)
+        )
+        return torch.stack((steps, indices, wide)), TYPES.index(values.dtype)
+
+    def _gathered(self, mine: Tensor, kind: int) -> tuple[Tensor, torch.dtype | None]:
+        """The rows of all ranks, rank after rank, and the type of the values. Two collectives, however many steps."""
+        device, world = _wire(self._group), dist.get_world_size(self._group)
+        head = torch.tensor([mine.shape[1], kind], device=device)
+        heads = [torch.zeros_like(head) for _ in range(world)]
+        dist.all_gather(heads, head, group=self._group)
+        lengths, kinds = zip(*(h.tolist() for h in heads), strict=True)
+        padded = torch.zeros(len(mine), max(lengths), dtype=torch.int64, device=device)
+        padded[:, : mine.shape[1]] = mine.to(device)
+        parts = [torch.empty_like(padded) for _ in range(world)]
+        dist.all_gather(parts, padded, group=self._group)
+        rows = torch.cat([part[:, :length] for part, length in zip(parts, lengths, strict=True)], dim=1)
+        return rows, TYPES[max(kinds)] if max(kinds) >= 0 else None
+
+
+def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
+    """All that must be the same on every rank."""
+    if isinstance(sampler, AdaptiveSampler):
+        own = {f"sampler.{name}": value for name, value in sampler.state_dict().items()}
+        return _settings(sampler.selector) | own | {"sampler.world_size": sampler.world_size}
+    state = sampler.state_dict()
+    return {f"selector.{name}": value for name, value in state.items() if not isinstance(value, Tensor)}
+
+
+def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | None) -> None:
+    everyone: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(everyone, settings, group=group)
+    for rank, theirs in enumerate(everyone):
+        for name in sorted(everyone[0].keys() | theirs.keys()):
+            first, other = everyone[0].get(name), theirs.get(name)
+            if first != other:
+                raise ValueError(
+                    f"{name} must be the same on all ranks, rank 0 has {first!r} and rank {rank} has {other!r}"
+                )
+
+
+def _wire(group: dist.ProcessGroup | None) -> torch.device:
+    """Where tensors must lie for this group's collectives."""
+    return torch.device("cuda" if dist.get_backend(group) == "nccl" else "cpu")
