@@ -53,18 +53,6 @@ POSITIVE = [make for make in SELECTORS if make.__name__ != "weighted_batch_zeros
 
 
 @pytest.mark.parametrize("make", POSITIVE, ids=lambda make: make.__name__)
-def test_importance_weights_make_the_expected_gradient_that_of_the_whole_data_set(make):
-    inputs, targets, weight, gradients = linear_problem()
-    p = observed(make).distribution.probabilities()
-    importance = 1 / (60 * p)
-    expectation = torch.zeros_like(gradients[0])
-    for i in range(60):
-        expectation += p[i] * importance[i] * gradients[i]
-    (whole,) = torch.autograd.grad(cross_entropy(inputs @ weight.T, targets), weight)
-    torch.testing.assert_close(expectation, whole.flatten(), rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("make", POSITIVE, ids=lambda make: make.__name__)
 def test_importance_weights_make_the_gradient_of_drawn_samples_unbiased(make):
     *_, gradients = linear_problem()
     selector = observed(make)

@@ -310,3 +310,31 @@ def test_a_selector_refuses_what_is_no_state_of_its_own(missing):
     with pytest.raises(ValueError, match=missing.split(".")[0]):
         selector.load_state_dict(state)
     assert same_state(before, selector.state_dict())
+
+
+@pytest.mark.parametrize("make", SELECTORS, ids=lambda make: make.__name__)
+def test_a_selector_is_pickled_with_all_it_knows(make):
+    import pickle
+
+    selector = make()
+    copy = pickle.loads(pickle.dumps(selector))
+    assert same_state(copy.state_dict(), selector.state_dict())
+
+
+def test_a_loaded_state_is_not_tied_to_the_dictionary_it_came_from():
+    selector, fresh = WeightedBatch(4), WeightedBatch(4)
+    selector.set_weights(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    selector.refresh(0)
+    state = selector.state_dict()
+    fresh.load_state_dict(state)
+    for value in state.values():
+        if isinstance(value, torch.Tensor):
+            value.zero_()
+    assert fresh.distribution.probabilities().tolist() == [0.1, 0.2, 0.3, 0.4]
+
+
+@pytest.mark.parametrize("position", [100, 1000])
+def test_a_position_beyond_the_epoch_is_refused(position):
+    sampler = AdaptiveSampler(WeightedBatch(100), batch_size=10)
+    with pytest.raises(ValueError, match="position must be less than num_samples = 100, the state holds"):
+        sampler.load_state_dict(sampler.state_dict() | {"position": position})

@@ -51,7 +51,8 @@ def test_the_length_is_honest_and_every_batch_is_distinct(draws, num_samples, ba
         )
         streams.append(list(sampler))
         assert len(streams[-1]) == len(sampler)
-    assert sum(map(len, streams)) == num_samples
+    tail = num_samples % batch_size
+    assert sum(map(len, streams)) == num_samples - (tail if tail < world_size else 0)
     share = batch_size // world_size
     for start in range(0, len(streams[0]), share):
         batch = [index for stream in streams for index in stream[start : start + share]]
@@ -237,3 +238,21 @@ def test_observations_made_during_an_epoch_do_not_change_it():
         eager = list(streams[1])
         observe_epoch(selectors[1], epoch)
         assert lazy == eager
+
+
+@pytest.mark.parametrize(
+    ("samples", "batch", "world"), [(1001, 100, 4), (41, 20, 2), (103, 100, 4), (100, 20, 4)]
+)
+def test_all_ranks_make_the_same_number_of_steps(samples, batch, world):
+    steps = set()
+    drawn = []
+    for rank in range(world):
+        selector = RandomBatch(samples, 3, 2)
+        sampler = AdaptiveSampler(selector, batch_size=batch, rank=rank, world_size=world)
+        indices = list(sampler)
+        assert len(indices) == len(sampler)
+        drawn += indices
+        steps.add(-(-len(indices) // (batch // world)))
+    assert len(steps) == 1
+    tail = samples % batch
+    assert len(set(drawn)) == samples - (tail if tail < world else 0)

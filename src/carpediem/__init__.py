@@ -1,6 +1,6 @@
 """Adaptive batch selection for PyTorch: draw the samples your network is uncertain about at the moment."""
 
-from carpediem.core.distribution import Distribution
+from carpediem.core.distribution import Distribution, Levels, Uniform, Weights
 from carpediem.core.history import LabelHistory
 from carpediem.dataset import Indexed
 from carpediem.sampler import AdaptiveSampler
@@ -14,9 +14,12 @@ __all__ = [
     "Distribution",
     "Indexed",
     "LabelHistory",
+    "Levels",
     "OnlineBatch",
     "RandomBatch",
     "RecencyBias",
     "Selector",
+    "Uniform",
     "WeightedBatch",
+    "Weights",
 ]

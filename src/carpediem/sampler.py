@@ -35,7 +35,8 @@ class AdaptiveSampler(Sampler[int]):
             says: independent, but a shuffle for `RandomBatch`.
         rank: which share of each batch this process trains on.
         world_size: into how many shares a batch is dealt; it divides `batch_size`. A DataLoader then takes
-            `batch_size // world_size`.
+            `batch_size // world_size`. A last batch of fewer samples than ranks is left out, so that all ranks
+            make the same number of steps.
 
     >>> from carpediem import RandomBatch
     >>> sampler = AdaptiveSampler(RandomBatch(num_samples=6, num_classes=2, epochs=2), batch_size=3)
@@ -81,7 +82,14 @@ class AdaptiveSampler(Sampler[int]):
 
     def __len__(self) -> int:
         """How many indices a whole epoch gives to this rank."""
-        return _share(self.selector.num_samples, self.batch_size, self.rank, self.world_size)
+        full, tail = divmod(self._drawn_in_all, self.batch_size)
+        return full * (self.batch_size // self.world_size) + len(range(self.rank, tail, self.world_size))
+
+    @property
+    def _drawn_in_all(self) -> int:
+        """Draws of an epoch over all ranks: N, less a last batch that is too small for every rank to have a part."""
+        tail = self.selector.num_samples % self.batch_size
+        return self.selector.num_samples - (tail if tail < self.world_size else 0)
 
     def __iter__(self) -> Iterator[int]:
         # `chain` hands out the numbers of each list without running Python code for every one of them.
@@ -130,12 +138,12 @@ class AdaptiveSampler(Sampler[int]):
 
     def _drawn(self, epoch: int, position: int) -> Iterator[tuple[int, Tensor]]:
         """Parts of the global stream from `position` on, each with where it starts: (batches, size) or less."""
-        n, size = self.selector.num_samples, self.batch_size
+        size = self.batch_size
         distribution, device = self.selector.distribution, self.selector.device
         seed = _mixed(self.seed, epoch)
         whole_epoch: Tensor | None = None
         start = 0
-        for number, stop in enumerate(_chunk_ends(n, size)):
+        for number, stop in enumerate(_chunk_ends(self._drawn_in_all, size)):
             if stop > position:
                 generator = torch.Generator(device).manual_seed((seed + number) % 2**63)
                 width = min(size, stop - start)
@@ -157,7 +165,7 @@ class AdaptiveSampler(Sampler[int]):
         share = self.batch_size // self.world_size
         batches, rest = divmod(length - operator.length_hint(numbers), share)
         position = start + batches * self.batch_size + rest * self.world_size
-        return (epoch, position) if position < self.selector.num_samples else (epoch + 1, 0)
+        return (epoch, position) if position < self._drawn_in_all else (epoch + 1, 0)
 
     def state_dict(self, position: int | None = None) -> dict[str, Any]:
         """Where the stream stands: small, so that it can be taken at every batch. The selector has its own state.
@@ -174,7 +182,7 @@ class AdaptiveSampler(Sampler[int]):
                 raise ValueError(f"position must be at most {self.selector.num_samples}, got {position}")
             # Where workers have drawn the epoch to its end, training is still inside the one before.
             epoch = self.selector.epoch if self.selector.epoch >= 0 else epoch
-            epoch, drawn = (epoch + 1, 0) if position == self.selector.num_samples else (epoch, position)
+            epoch, drawn = (epoch + 1, 0) if position >= self._drawn_in_all else (epoch, position)
         return {
             "epoch": epoch,
             "position": drawn,
@@ -198,6 +206,10 @@ class AdaptiveSampler(Sampler[int]):
                     f"the state holds {name}={state[name]!r}, this sampler {name}={own[name]!r}; build it with "
                     f"{name}={state[name]!r}"
                 )
+        if state["position"] >= own["num_samples"]:
+            raise ValueError(
+                f"position must be less than num_samples = {own['num_samples']}, the state holds {state['position']}"
+            )
         if state["position"] % self.world_size:
             raise ValueError(
                 f"position must be a multiple of world_size = {self.world_size}, the state holds "
@@ -235,11 +247,6 @@ def _from(start: int, drawn: Tensor, position: int) -> Iterator[tuple[int, Tenso
 def _rows(drawn: Tensor, rank: int, world_size: int) -> Tensor:
     """This rank's share of each batch, one batch after the other."""
     return drawn[:, rank::world_size].reshape(-1)
-
-
-def _share(num_samples: int, batch_size: int, rank: int, world_size: int) -> int:
-    full, tail = divmod(num_samples, batch_size)
-    return full * (batch_size // world_size) + len(range(rank, tail, world_size))
 
 
 def _mixed(seed: int, epoch: int) -> int:

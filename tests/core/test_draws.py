@@ -239,3 +239,12 @@ def test_an_uncertain_sample_is_drawn_pressure_times_as_often(generator):
     drawn = selector.distribution.draw(10**6, 1, generator)
     ratio = float((drawn < 100).sum() / (drawn >= 100).sum())
     assert ratio == pytest.approx(20, rel=0.02)
+
+
+def test_a_race_among_few_possible_samples_draws_only_these(generator):
+    weights = torch.zeros(100_000, dtype=torch.float64)
+    possible = torch.arange(0, 100_000, 500)
+    weights[possible] = torch.rand(200, generator=generator, dtype=torch.float64) + 0.1
+    drawn = Weights(weights).draw(50, 150, generator)
+    assert set(drawn.flatten().tolist()) <= set(possible.tolist())
+    assert all(len(set(row)) == 150 for row in drawn.tolist())

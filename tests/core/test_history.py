@@ -98,7 +98,7 @@ def test_the_history_keeps_the_last_predictions_in_their_order(window, batches):
 
 def test_the_index_beyond_the_last_sample_is_dropped():
     history = LabelHistory(3, 4, 2)
-    history.record(torch.tensor([3, 1, 3, 3]), torch.tensor([0, 2, 1, 3]))
+    history.append(torch.tensor([3, 1, 3, 3]), torch.tensor([0, 2, 1, 3]))
     assert [history.predictions(i) for i in range(3)] == [[], [2], []]
 
 
@@ -120,3 +120,18 @@ def test_a_window_beyond_the_largest_is_refused_by_name():
 def test_only_the_last_of_each_index_is_kept():
     assert last_of_each(torch.tensor([1, 2, 1, 1, 0]), dropped=7).tolist() == [7, 2, 7, 1, 0]
     assert last_of_each(torch.tensor([1, 2]), dropped=7).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("indices", "labels", "words"),
+    [
+        ([-2], [0], r"indices must lie in \[0, 3\), got -2"),
+        ([3], [0], "indices"),
+        ([0], [10], r"labels must lie in \[0, 10\)"),
+    ],
+)
+def test_what_is_out_of_range_is_refused_and_nothing_is_kept(indices, labels, words):
+    history = LabelHistory(num_samples=3, num_classes=10, window=2)
+    with pytest.raises(ValueError, match=words):
+        history.record(torch.tensor([1, *indices]), torch.tensor([1, *labels]))
+    assert [history.predictions(i) for i in range(3)] == [[], [], []]

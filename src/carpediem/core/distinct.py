@@ -53,8 +53,9 @@ def distinct_on_host(
         # A value that occurs three times is found twice at the same first place: one redraw serves both.
         rows[where, first] = candidates(len(row), generator)
         open_rows = np.unique(where)
+    all_weights = weights()
     for number in open_rows:
-        rows[number] = _completed(rows[number], weights(), generator)
+        rows[number] = _completed(rows[number], all_weights, generator)
     return rows.astype(np.int64)
 
 

@@ -78,19 +78,27 @@ class Distribution(ABC):
                 f"got {batch_size}"
             )
         if 8 * batch_size > self.support:
-            return race(self.weights(), batches, batch_size, generator)
+            return self._raced(batches, batch_size, generator)
         if self.device.type == "cpu":
             return torch.from_numpy(
                 distinct_on_host(self._candidates, self.weights, batches, batch_size, generator)
             )
         size = spare_candidates(batch_size, self._repeat_rate, self._acceptance)
         if size > 4 * batch_size + 200:
-            return race(self.weights(), batches, batch_size, generator)
+            return self._raced(batches, batch_size, generator)
         found, accepted = self._try(batches * size, generator)
         shape = (batches, size)
         return first_distinct(
             found.reshape(shape), None if accepted is None else accepted.reshape(shape), batch_size
         )
+
+    def _raced(self, batches: int, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Batches drawn by a race of the samples that can be drawn."""
+        weights = self.weights()
+        if self.support == self.num_samples or self.device.type != "cpu":
+            return race(weights, batches, batch_size, generator)
+        possible = weights.nonzero().flatten()
+        return possible[race(weights[possible], batches, batch_size, generator)]
 
     def _candidates(self, count: int, generator: torch.Generator) -> NDArray[np.integer[Any]]:
         """Independent draws on the host; rejected ones are drawn again."""
@@ -273,7 +281,7 @@ def distribution_from_state(state: State, num_samples: int, device: torch.device
         return Uniform(num_samples, device)
     if kind not in ("levels", "weights"):
         raise ValueError(f"distribution must be one of uniform, levels, weights; the state holds {kind!r}")
-    values: Tensor = state[kind].to(device)
+    values: Tensor = state[kind].to(device, copy=True)
     if len(values) != num_samples:
         raise ValueError(f"the state's distribution holds {len(values)} samples, this selector {num_samples}")
     return Weights(values) if kind == "weights" else Levels(values, state["level_weights"].cpu().numpy())

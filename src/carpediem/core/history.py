@@ -50,9 +50,21 @@ class LabelHistory:
         """Append one prediction a sample; an index that occurs again is a later prediction of that sample.
 
         Args:
-            indices: (b,), int64, in [0, N]; N is dropped.
+            indices: (b,), int64, in [0, N).
             labels: (b,), integers in [0, k).
         """
+        for name, values, stop in (
+            ("indices", indices, self.num_samples),
+            ("labels", labels, self.num_classes),
+        ):
+            if len(values) and not 0 <= int(values.min()) <= int(values.max()) < stop:
+                raise ValueError(
+                    f"{name} must lie in [0, {stop}), got {int(values.min())} to {int(values.max())}"
+                )
+        self.append(indices, labels)
+
+    def append(self, indices: Tensor, labels: Tensor) -> None:
+        """`record` for what has been checked, without a look at the values; index N is dropped."""
         index, window = native(indices), self.window
         rows, cursor = native(self.labels), native(self.cursor)
         new = native(labels.to(self.labels.dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 Schedule = Callable[[int], float]
 
@@ -52,5 +53,4 @@ def pressure_schedule(name: str, *, start: float, warm_up: int, epochs: int) -> 
             f"epochs must exceed warm_up = {warm_up} (nothing is selected during warm-up), got {epochs}; "
             "train longer or warm up less"
         )
-    schedule = SCHEDULES[name]
-    return lambda epoch: schedule(epoch, start=start, warm_up=warm_up, epochs=epochs)
+    return partial(SCHEDULES[name], start=start, warm_up=warm_up, epochs=epochs)

@@ -169,8 +169,10 @@ class Selector(ABC):
             raise ValueError(f"targets must be as many as indices = {len(indices)}, got {len(targets)}")
         if len(indices) == 0:
             return
-        indices, targets = (t.to(self.device, torch.int64, non_blocking=True) for t in (indices, targets))
-        logits = logits.detach().to(self.device, non_blocking=True)
+        # Towards the host a copy must be waited for, or it would be read before it is there.
+        aside = self.device.type != "cpu"
+        indices, targets = (t.to(self.device, torch.int64, non_blocking=aside) for t in (indices, targets))
+        logits = logits.detach().to(self.device, non_blocking=aside)
         if self.device.type == "cpu":
             check_range("indices", indices, self.num_samples, "num_samples")
             check_range("targets", targets, self.num_classes, "num_classes")
@@ -268,6 +270,7 @@ class Selector(ABC):
                     if name != "method"
                     else f"the state is of {state[name]}, this selector is {value}; build a {state[name]}"
                 )
+        check_integer("the state's epoch", state.get("epoch"), at_least=-1)
         for name, tensor in self._tensors.items():
             found = state.get(f"state.{name}")
             if not isinstance(found, Tensor) or found.shape != tensor.shape or found.dtype != tensor.dtype:

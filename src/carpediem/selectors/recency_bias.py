@@ -70,7 +70,7 @@ class RecencyBias(Selector):
         return logits.argmax(dim=1)
 
     def keep(self, indices: Tensor, values: Tensor) -> None:
-        self.history.record(indices, values)
+        self.history.append(indices, values)
 
     def pressure_at(self, epoch: int) -> float | None:
         """The pressure s of an epoch; None during warm-up."""
@@ -80,6 +80,6 @@ class RecencyBias(Selector):
         pressure = self._schedule(epoch)
         if pressure == 1:
             return Uniform(self.num_samples, self.device)
-        # Nothing below can fail: the distribution of the epoch before makes room for its successor.
+        # The distribution of the epoch before makes room for its successor.
         self._distribution = Uniform(self.num_samples, self.device)
         return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
