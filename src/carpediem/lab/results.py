@@ -168,15 +168,18 @@ def relative_reduction(*, ours: float, rival: float) -> float | None:
     return (rival - ours) / rival * 100 if rival else None
 
 
+def shared_means(ours: Cell, theirs: Cell) -> tuple[float, float] | None:
+    """Mean best test error of both over the seeds that both have finished, or None where there are none."""
+    pairs = _pairs(ours, theirs)
+    return (fmean(a for a, _ in pairs), fmean(b for _, b in pairs)) if pairs else None
+
+
 def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
     """Our best test error minus theirs, seed by seed, or None where they share no finished seed.
 
     The interval is mean ± t s / sqrt(n), with Student's t of n - 1 degrees of freedom.
     """
-    other = {run.config["seed"]: best_error(run) for run in theirs.runs}
-    differences = [
-        best_error(run) - other[run.config["seed"]] for run in ours.runs if run.config["seed"] in other
-    ]
+    differences = [mine - other for mine, other in _pairs(ours, theirs)]
     if not differences:
         return None
     mean = estimate(differences)
@@ -184,6 +187,12 @@ def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
         return PairedDifference(mean.mean, None, None, 1)
     half = student_t(mean.count - 1) * mean.error
     return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)
+
+
+def _pairs(ours: Cell, theirs: Cell) -> list[tuple[float, float]]:
+    """The best test errors of both, for every seed that both have finished."""
+    other = {run.config["seed"]: best_error(run) for run in theirs.runs}
+    return [(best_error(run), other[run.config["seed"]]) for run in ours.runs if run.config["seed"] in other]
 
 
 def student_t(degrees: int, confidence: float = 0.95) -> float:

@@ -29,6 +29,7 @@ from carpediem.lab.results import (
     method_name,
     paired_difference,
     relative_reduction,
+    shared_means,
     time_to_error,
 )
 
@@ -485,9 +486,8 @@ def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, so
 
 def _reduction(block: _Block, rival: Cell) -> float | None:
     ours = block.recency_beside(rival)
-    if ours is None or ours.best_error is None or rival.best_error is None:
-        return None
-    return relative_reduction(ours=ours.best_error.mean, rival=rival.best_error.mean)
+    means = None if ours is None else shared_means(ours, rival)
+    return None if means is None else relative_reduction(ours=means[0], rival=means[1])
 
 
 # --- the table for anything else
