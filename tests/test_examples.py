@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+LAUNCHERS = {"ddp": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]}
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # The last line that each must print.
 LAST = {
     "digits": r"epoch 19  test error +\d\.\d\d%  settled samples +\d+%",
+    "ddp": r"epoch 11  test error +\d+\.\d\d% on 2 ranks",
     "resume": r"resumed at index 300 of epoch 0: the same 700 indices followed",
 }
 
@@ -23,7 +25,7 @@ def test_every_example_is_run_here():
 @pytest.mark.parametrize("name", LAST)
 def test_an_example_runs_and_prints_what_it_should(name, tmp_path):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py"],
+        [sys.executable, *LAUNCHERS.get(name, []), EXAMPLES / f"{name}.py"],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -32,5 +34,5 @@ def test_an_example_runs_and_prints_what_it_should(name, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert name in LAUNCHERS or done.stderr == ""
     assert re.fullmatch(LAST[name], done.stdout.splitlines()[-1])
