@@ -326,3 +326,20 @@ def test_a_batch_larger_than_the_samples_of_positive_weight_is_refused():
     selector.set_weights((torch.arange(10) < 3).float())
     with pytest.raises(ValueError, match=r"batch_size must lie in \[1, 3\], .* got 5"):
         next(iter(AdaptiveSampler(selector, batch_size=5)))
+
+
+@pytest.mark.parametrize("method", [RandomBatch, OnlineBatch, ActiveBias, RecencyBias])
+def test_a_misspelt_option_is_refused(method):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'windw'"):
+        method(100, 10, 20, windw=5)
+
+
+def test_a_method_that_builds_something_else_is_told_what_to_return():
+    class Careless(RandomBatch):
+        def build(self, epoch):
+            return torch.ones(10)
+
+    with pytest.raises(
+        TypeError, match=r"build must return a Distribution, such as carpediem.Weights\(tensor\)"
+    ):
+        Careless(10, 2, 3).refresh(0)

@@ -180,7 +180,8 @@ def test_a_position_given_by_hand_counts_what_was_trained_on():
     assert list(copied) == ahead[2 * BATCH :]
     assert sampler.state_dict(position=SAMPLES)["epoch"] == 2
     assert sampler.state_dict(position=SAMPLES)["position"] == 0
-    for wrong in (-1, SAMPLES + 1):
+    assert sampler.state_dict(position=SAMPLES + BATCH - 1)["epoch"] == 2  # steps times batch size
+    for wrong in (-1, SAMPLES + BATCH):
         with pytest.raises(ValueError, match=f"position must be at .* got {wrong}"):
             sampler.state_dict(position=wrong)
 

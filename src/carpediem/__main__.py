@@ -10,7 +10,7 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("carpediem"):
             raise
-        sys.exit(f"error: the carpediem command needs {missing.name}: pip install 'carpediem[lab]'")
+        sys.exit(f"error: the carpediem command needs {missing.name}: pip install {missing.name}")
     app()
 
 

@@ -178,7 +178,8 @@ class AdaptiveSampler(Sampler[int]):
         epoch, drawn = self._place()
         if position is not None:
             check_integer("position", position, at_least=0)
-            if position > self.selector.num_samples:
+            # A last batch that is not full counts as one: steps times batch size may step over the end.
+            if position >= self.selector.num_samples + self.batch_size:
                 raise ValueError(f"position must be at most {self.selector.num_samples}, got {position}")
             # Where workers have drawn the epoch to its end, training is still inside the one before.
             epoch = self.selector.epoch if self.selector.epoch >= 0 else epoch

@@ -192,5 +192,5 @@ def test_matplotlib_is_imported_only_to_draw():
 
 def test_a_missing_matplotlib_comes_with_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'carpediem\[lab\]'"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         convergence_figure(group_cells(comparison()))

@@ -131,5 +131,5 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
 
 def test_a_missing_tensorboard_comes_with_a_remedy(run_dir, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(ImportError, match=r"pip install 'carpediem\[lab\]'"):
+    with pytest.raises(ImportError, match=r"pip install tensorboard"):
         write_events(run_dir)

@@ -27,7 +27,7 @@ class LeastConfident(Selector):
     """Draws in proportion to 1 - the largest probability that the network gave to a sample last, plus a floor."""
 
     def __init__(self, num_samples, num_classes, epochs, *, floor=0.05, **common):
-        super().__init__(num_samples, num_classes, epochs, floor=floor, **common)
+        super().__init__(num_samples, num_classes, epochs, options={"floor": floor}, **common)
         self.floor = floor
         # A row more than there are samples: on an accelerator batches to be dropped are written there.
         self.doubt = torch.ones(num_samples + 1, dtype=torch.float64, device=self.device)

@@ -97,7 +97,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as missing:
-        raise ImportError("curves need matplotlib: pip install 'carpediem[lab]'") from missing
+        raise ImportError("curves need matplotlib: pip install matplotlib") from missing
 
     config = cells[0].config
     # Room on the right for the names, which stand beside the ends of their lines.

@@ -56,7 +56,7 @@ class Estimate:
 class PairedDifference:
     """The mean of ours minus theirs over `count` shared seeds, with its 95% confidence interval.
 
-    A single pair has no interval.
+    A single pair has no interval, nor have pairs that all differ by the same.
     """
 
     mean: float
@@ -73,11 +73,21 @@ class TimeToError:
         error: the rival's best test error, in percent.
         rival: seconds of training after which the rival had it.
         ours: seconds of training after which we were as good, or None if we never were.
+        rival_iterations, our_iterations: the same in steps, which no other load on the machine changes.
     """
 
     error: float
     rival: float
     ours: float | None
+    rival_iterations: int
+    our_iterations: int | None
+
+    @property
+    def fewer_iterations(self) -> float | None:
+        """The share of the steps saved, in percent."""
+        if self.our_iterations is None:
+            return None
+        return relative_reduction(ours=self.our_iterations, rival=self.rival_iterations)
 
     @property
     def reduction(self) -> float | None:
@@ -183,8 +193,9 @@ def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
     if not differences:
         return None
     mean = estimate(differences)
-    if mean.error is None:
-        return PairedDifference(mean.mean, None, None, 1)
+    # Seeds that differ by exactly the same say how coarse the test set is, not how sure the mean is.
+    if not mean.error:
+        return PairedDifference(mean.mean, None, None, mean.count)
     half = student_t(mean.count - 1) * mean.error
     return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)
 
@@ -247,8 +258,15 @@ def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
         return None
     one, other = mean_curve(ours), mean_curve(rival)
     target = min(other.test_error)
-    reached = next((s for s, e in zip(one.seconds, one.test_error, strict=True) if e <= target), None)
-    return TimeToError(target, other.seconds[other.test_error.index(target)], reached)
+    best = other.test_error.index(target)
+    reached = next((epoch for epoch, error in enumerate(one.test_error) if error <= target), None)
+    return TimeToError(
+        target,
+        other.seconds[best],
+        None if reached is None else one.seconds[reached],
+        other.iterations[best],
+        None if reached is None else one.iterations[reached],
+    )
 
 
 def group_cells(records: Iterable[RunRecord]) -> list[Cell]:

@@ -40,6 +40,7 @@ Kind = Literal["text", "count", "percent", "seconds", "error", "difference"]
 _CLASSIFIED = ("mnist", "cifar10", "cifar100")
 _FINE_TUNED = ("densenet-121", "efficientnet-lite0")
 _INTERVAL = (
+    "Best test error: the lowest of a run's evaluations, one an epoch; mean ± standard error over the seeds. "
     "Difference: best test error minus that of Random Batch, seed by seed, with its 95% confidence interval "
     "(Student's t); below 0 is better than Random Batch."
 )
@@ -510,7 +511,7 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         if time is not None:
             reached = (
                 "never" if time.ours is None else time.ours,
-                None if cell is baseline else time.reduction,
+                None if cell is baseline else time.fewer_iterations,
             )
         seconds = estimate([run.epochs[-1]["seconds"] for run in cell.runs]).mean if cell.runs else None
         compared = _differences(cell, cells, differences)
@@ -521,14 +522,17 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         Column("seeds", "Seeds", "count"),
         *(column for column, _ in differences),
         Column("seconds_to_baseline", "Time to Random Batch's best (s)", "seconds"),
-        Column("reduction", "Less time (%)", "percent"),
+        Column("fewer_iterations", "Fewer iterations (%)", "percent"),
         Column("seconds", "Seconds a run", "seconds"),
     )
     if baseline is None:
         note = "No finished run of Random Batch to compare with."
     else:
         name = method_name(baseline, cells)
-        note = f"{_INTERVAL} Times on the mean curves over the seeds, without evaluation; the baseline is {name}."
+        note = (
+            f"{_INTERVAL} Time and iterations to {name}'s best on "
+            "the mean curves over the seeds, without evaluation; seconds depend on what else the machine did."
+        )
     return Table(title, note + _unfinished(cells), columns, rows)
 
 

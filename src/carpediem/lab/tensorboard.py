@@ -42,7 +42,7 @@ def write_events(run_dir: str | Path) -> Path:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise ImportError("event files need tensorboard: pip install 'carpediem[lab]'") from error
+        raise ImportError("event files need tensorboard: pip install tensorboard") from error
 
     folder = run_dir / "tensorboard"
     folder.mkdir(exist_ok=True)

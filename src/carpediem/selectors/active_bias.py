@@ -41,8 +41,7 @@ class ActiveBias(Selector):
             num_classes,
             epochs,
             warm_up=warm_up,
-            smoothness=float(smoothness),
-            mode=mode,
+            options={"smoothness": float(smoothness), "mode": mode},
             **common,
         )
         if not 0 < smoothness < float("inf"):

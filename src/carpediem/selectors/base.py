@@ -47,7 +47,7 @@ class Selector(ABC):
             it in `skipped`. On an accelerator such a batch never enters the history either, and is reported by
             the next `refresh`, since looking at it any sooner would stall the device.
         device: where the state lives. On an accelerator `observe` and the draws never wait for the host.
-        options: the method's own settings; a checkpoint made with others is refused.
+        options: the method's own settings by name; a checkpoint made with others is refused.
 
     Attributes:
         epoch: the epoch that `distribution` is for; -1 before the first `refresh`.
@@ -68,7 +68,7 @@ class Selector(ABC):
         warm_up: int = 0,
         on_nonfinite: Literal["raise", "skip"] = "raise",
         device: torch.device | str = "cpu",
-        **options: Any,
+        options: dict[str, Any] | None = None,
     ) -> None:
         check_integer("num_samples", num_samples, at_least=1)
         if num_classes is not None:
@@ -82,7 +82,7 @@ class Selector(ABC):
         self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
         self.device = torch.device(device)
         self.epoch = -1
-        self._options = {"warm_up": warm_up, **options}
+        self._options = {"warm_up": warm_up, **(options or {})}
         self._tensors: dict[str, Tensor] = {}
         # Batches passed over, and batches that held an index or a target out of range (seen on devices only).
         self._faults = torch.zeros(2, dtype=torch.int64, device=self.device)
@@ -214,14 +214,18 @@ class Selector(ABC):
             )
         if self.epochs is not None and epoch >= self.epochs:
             raise ValueError(
-                f"epoch must be less than epochs = {self.epochs}, got {epoch}; build the selector with the "
-                "number of epochs that will be trained"
+                f"epoch must be less than epochs = {self.epochs}, got {epoch}; build the selector with the number of "
+                "epochs that will be trained (every iteration over the loader is one, a peek at its first batch too)"
             )
         if self.device.type != "cpu":
             self._report_faults()
         if self.journal is not None:
             self.journal.exchange()
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
+        if not isinstance(chosen, Distribution):
+            raise TypeError(
+                f"build must return a Distribution, such as carpediem.Weights(tensor), got {_kind(chosen)}"
+            )
         self._distribution, self.epoch = chosen, epoch
 
     def _report_faults(self) -> None:

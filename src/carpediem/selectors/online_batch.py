@@ -49,9 +49,7 @@ class OnlineBatch(Selector):
             num_classes,
             epochs,
             warm_up=warm_up,
-            pressure=float(pressure),
-            schedule=schedule,
-            losses=losses,
+            options={"pressure": float(pressure), "schedule": schedule, "losses": losses},
             **common,
         )
         if losses not in ("observe", "evaluate"):

@@ -29,7 +29,7 @@ class RandomBatch(Selector):
     ) -> None:
         if draws not in DRAWS:
             raise ValueError(f"draws must be one of {', '.join(DRAWS)}, got {draws!r}")
-        super().__init__(num_samples, num_classes, epochs, draws=draws, **common)
+        super().__init__(num_samples, num_classes, epochs, options={"draws": draws}, **common)
         self.draws = draws
 
     def measure(self, logits: Tensor, targets: Tensor) -> None:

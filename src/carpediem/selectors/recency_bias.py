@@ -48,9 +48,7 @@ class RecencyBias(Selector):
             num_classes,
             epochs,
             warm_up=warm_up,
-            window=window,
-            pressure=float(pressure),
-            schedule=schedule,
+            options={"window": window, "pressure": float(pressure), "schedule": schedule},
             **common,
         )
         if warm_up < window:

@@ -23,7 +23,7 @@ def read_digits() -> ImageData:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        raise ImportError("digits come with scikit-learn: pip install 'carpediem[lab]'") from error
+        raise ImportError("digits come with scikit-learn: pip install scikit-learn") from error
     pixels, labels = load_digits(return_X_y=True)
     images = torch.from_numpy(np.round(pixels * (255 / 16)).astype(np.uint8)).reshape(-1, 1, 8, 8)
     targets = torch.from_numpy(labels.astype(np.int64))

@@ -22,7 +22,7 @@ def places(data_dir: Path | None = None) -> list[Path]:
     try:
         from platformdirs import user_cache_dir
     except ImportError as error:
-        raise ImportError("the lab's data need platformdirs: pip install 'carpediem[lab]'") from error
+        raise ImportError("the lab's data need platformdirs: pip install platformdirs") from error
     named = [Path(os.environ[VARIABLE]).expanduser()] if os.environ.get(VARIABLE) else []
     return [*named, Path(user_cache_dir("carpediem", appauthor=False))]
 

@@ -77,5 +77,5 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError("reading image files needs Pillow: pip install 'carpediem[lab]'") from error
+        raise ImportError("reading image files needs Pillow: pip install pillow") from error
     return Image
