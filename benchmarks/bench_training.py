@@ -90,6 +90,7 @@ def main() -> None:
             "data": "noise",
             "data_fingerprint": "",
             "net": options.net,
+            "net_fingerprint": "",
             "optimizer": "momentum",
             "precision": "bf16",
             "seed": 0,

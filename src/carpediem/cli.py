@@ -25,6 +25,7 @@ from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
 from carpediem.lab.tables import all_tables, measured, render_csv, render_markdown
+from carpediem.lab.usercode import UserCodeError
 
 # Options that replace a setting of the recipe.
 SETTINGS = (
@@ -37,6 +38,11 @@ SETTINGS = (
     "warm_up",
     "window",
     "pressure",
+    "schedule",
+    "draws",
+    "losses",
+    "smoothness",
+    "mode",
 )
 
 # What typer raises when a command is called wrongly; whose class it is depends on typer's version.
@@ -137,6 +143,24 @@ WarmUp = Annotated[
 ]
 Window = Annotated[int | None, typer.Option(help="Predictions that Recency Bias keeps. [default: 10]", min=1)]
 Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]
+Schedule = Annotated[
+    str | None,
+    typer.Option(help="decayed or constant pressure, of Online Batch and Recency Bias. [default: decayed]"),
+]
+DrawsOption = Annotated[
+    str | None, typer.Option("--draws", help="independent or systematic. [default: the recipe's]")
+]
+Losses = Annotated[
+    str | None,
+    typer.Option(help="observe or evaluate: whence Online Batch has its losses. [default: observe]"),
+]
+Smoothness = Annotated[
+    float | None,
+    typer.Option(help="Share of the distribution of Active Bias that is uniform. [default: 0.02]"),
+]
+Mode = Annotated[
+    str | None, typer.Option(help="sample or reweight: what Active Bias does. [default: sample]")
+]
 Methods = Annotated[
     str, typer.Option(help="Comma-separated; random-shuffle and the like say how a method draws.")
 ]
@@ -156,7 +180,7 @@ def tidy(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             typer.echo("stopped: the same command continues where it was", err=True)
             raise typer.Exit(130) from None
-        except (ValueError, TypeError, OSError, ImportError) as error:
+        except (ValueError, TypeError, OSError, ImportError, UserCodeError) as error:
             typer.echo(f"error: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 
@@ -198,6 +222,11 @@ def compare(
     warm_up: WarmUp = None,
     window: Window = None,
     pressure: Pressure = None,
+    schedule: Schedule = None,
+    draws: DrawsOption = None,
+    losses: Losses = None,
+    smoothness: Smoothness = None,
+    mode: Mode = None,
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
@@ -241,6 +270,11 @@ def train(
     warm_up: WarmUp = None,
     window: Window = None,
     pressure: Pressure = None,
+    schedule: Schedule = None,
+    draws: DrawsOption = None,
+    losses: Losses = None,
+    smoothness: Smoothness = None,
+    mode: Mode = None,
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
@@ -278,7 +312,10 @@ def reproduce(
 ) -> None:
     """Train a study of the paper, or the part of it that you ask for."""
     if show:
-        list_studies(out or Path("runs"), as_json=as_json)
+        if name is None and out is not None:
+            raise ValueError("--out is the folder of one study; give its NAME too")
+        chosen = list(PLANS) if name is None else [name]
+        list_studies({one: _folder(out, one) for one in chosen}, as_json=as_json)
         return
     if name is None:
         raise ValueError(f"NAME is missing; it is one of {', '.join(PLANS)}")
@@ -314,16 +351,13 @@ def tables(
     form: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text",
     out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
     only_measured: Annotated[
-        bool, typer.Option("--measured", help="Leave out the rows of which nothing was run.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also the paper's tables of which nothing was run.")
+        bool, typer.Option("--measured", help="Leave out the tables and rows of which nothing was run.")
     ] = False,
 ) -> None:
-    """The paper's tables from finished runs, ours beside the paper's figures."""
-    made = all_tables(read_runs(*folders), empty=everything)
+    """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
+    made = all_tables(read_runs(*folders), empty=not only_measured)
     if only_measured:
-        made = [measured(table) for table in made]
+        made = [table for table in map(measured, made) if table.rows]
     if form == "json":
         text = json.dumps([table.to_dict() for table in made], indent=2) + "\n"
     elif form in ("markdown", "csv"):

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from carpediem.lab.augment import (
     AUGMENTATIONS,
@@ -246,6 +247,23 @@ def test_per_channel_standardisation_undoes_the_sets_own_mean_and_deviation():
 def test_efficientnet_takes_pixels_about_127_in_units_of_128():
     out = normalisation("efficientnet")(torch.tensor([0.0, 127.0, 255.0]))
     torch.testing.assert_close(out, torch.tensor([-127 / 128, 0.0, 1.0]))
+
+
+def test_imagenet_statistics_lie_on_the_device_before_any_image_comes():
+    images, ran = batch().float(), []
+    normalise = normalisation("imagenet", device="cpu")
+
+    class Recorded(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            ran.append(function.overloadpacket.__name__)
+            return function(*args, **(kwargs or {}))
+
+    with Recorded():
+        out = normalise(images)
+    assert set(ran) == {"view", "sub", "div"}, "a step that makes a tensor from numbers cannot be recorded"
+    for channel, (mean, std) in enumerate([(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)]):
+        torch.testing.assert_close(out[:, channel], (images[:, channel] / 255 - mean) / std)
+    assert normalisation("imagenet", device="meta")(images.to("meta")).device.type == "meta"
 
 
 def test_normalisations_leave_their_input_as_it_was():

@@ -18,7 +18,9 @@ import torch
 
 from carpediem import __version__
 from carpediem.cli import app
-from carpediem.lab.records import read_runs
+from carpediem.lab import session
+from carpediem.lab.records import read_run, read_runs
+from carpediem.lab.tensorboard import write_events
 from lab.data.makers import class_folders, mnist
 
 COMMAND = [str(Path(sys.executable).with_name("carpediem"))]
@@ -40,6 +42,19 @@ def three():
 
 def net(num_classes, in_channels):
     return nn.Sequential(nn.Flatten(), nn.Dropout(0.1), nn.Linear(64 * in_channels, num_classes))
+
+def wrong_data():
+    return len(5)
+
+def wrong_net(num_classes, in_channels):
+    return nn.Linear(num_classes)
+
+class Wrong(nn.Linear):
+    def forward(self, images):
+        return {}["here"]
+
+def wrong_forward(num_classes, in_channels):
+    return Wrong(in_channels, num_classes)
 """
 
 
@@ -249,6 +264,7 @@ def test_options_reach_the_configuration(call, tmp_path):
         "--warm-up": 1,
         "--window": 1,
         "--pressure": 12,
+        "--schedule": "constant",
         "--out": "one",
     }
     code, _, err = call("train", *(part for option in options.items() for part in option))
@@ -269,11 +285,37 @@ def test_options_reach_the_configuration(call, tmp_path):
         "warm_up": 1,
         "window": 1,
         "pressure": 12.0,
+        "schedule": "constant",
         "precision": "float32",
         "normalisation": "per-image",
     }
     assert wanted.items() <= found.config.items()
     assert [e["iteration"] for e in found.epochs] == [4, 7]
+
+
+def test_settings_of_a_method_are_options_that_the_others_do_not_read(call, tmp_path):
+    options = {
+        "--draws": "independent",
+        "--schedule": "constant",
+        "--losses": "evaluate",
+        "--smoothness": 0.3,
+        "--mode": "reweight",
+        "--out": "study",
+    }
+    options = [part for option in options.items() for part in option]
+    code, _, err = call(
+        "compare", *QUICK[:2], "--epochs", 2, "--warm-up", 1, "--window", 1, *QUICK[4:], *options
+    )
+    assert code == 0, err
+    configs = {run.config["method"]: run.config for run in read_runs(tmp_path / "study")}
+    names = ("schedule", "losses", "smoothness", "mode")
+    assert {method: tuple(config[name] for name in names) for method, config in configs.items()} == {
+        "random": ("decayed", "observe", 0.02, "sample"),
+        "online": ("constant", "evaluate", 0.02, "sample"),
+        "active": ("decayed", "observe", 0.3, "reweight"),
+        "recency": ("constant", "observe", 0.02, "sample"),
+    }
+    assert {config["draws"] for config in configs.values()} == {"independent"}
 
 
 def test_runs_go_to_a_folder_of_their_own_without_out(call, tmp_path):
@@ -309,6 +351,19 @@ def test_tensorboard_files_lie_beside_each_run(call, tmp_path):
     assert file.stat().st_size > 1000
 
 
+def test_tensorboard_files_are_written_after_every_epoch(call, monkeypatch):
+    seen = []
+
+    def write(folder):
+        seen.append(len(read_run(folder).epochs))
+        return write_events(folder)
+
+    monkeypatch.setattr(session, "write_events", write)
+    options = ["--epochs", 4, "--warm-up", 1, "--window", 1, "--batch-size", 700]
+    assert call("train", *options, "--tensorboard", "--out", "one")[0] == 0
+    assert seen == [2, 3, 4, 4], "the first epoch is the warm-up's"
+
+
 # Mistakes
 
 
@@ -330,6 +385,26 @@ MISTAKES = {
     "missing module": (["--data", "no_such_module:data"], "no module 'no_such_module'"),
     "missing function": (["--data", "own_code:nothing"], "own_code.py must define a function 'nothing'"),
     "function of another kind": (["--data", "own_code:three"], "own_code:three must return"),
+    "unknown draws": (["--draws", "lots"], "draws must be one of independent, systematic, got 'lots'"),
+    "unknown schedule": (["--schedule", "up"], "schedule must be one of decayed, constant, got 'up'"),
+    "unknown mode": (["--mode", "drop"], "mode must be one of sample, reweight, got 'drop'"),
+    "unknown losses": (["--losses", "old"], "losses must be one of observe, evaluate, got 'old'"),
+    "error in the user's data": (
+        ["--data", "own_code:wrong_data"],
+        r"own_code:wrong_data raised TypeError: object of type 'int' has no len\(\)",
+    ),
+    "error in the user's network": (
+        ["--net", "own_code:wrong_net"],
+        "own_code:wrong_net raised TypeError: .*missing 1 required positional argument",
+    ),
+    "error in the user's module": (
+        ["--net", "broken_code:net"],
+        "broken_code of broken_code:net raised NameError: name 'nothing' is not defined",
+    ),
+    "error in the user's module of data": (
+        ["--data", "broken_code:data"],
+        "broken_code of broken_code:data raised NameError: name 'nothing' is not defined",
+    ),
     "missing network module": (["--net", "no_such_module:net"], "got 'no_such_module:net'"),
     "missing network function": (["--net", "own_code:nothing"], "got 'own_code:nothing'"),
     "folder without images": (["--data", "./empty"], "empty must hold a folder for each"),
@@ -348,12 +423,19 @@ def test_a_mistake_gets_one_line_with_a_remedy(call, tmp_path, arguments, messag
     (tmp_path / "empty").mkdir()
     (tmp_path / "wrong.toml").write_text("sedes = 3\n")
     (tmp_path / "broken.toml").write_text("seeds = [\n")
+    (tmp_path / "broken_code.py").write_text("nothing\n")
     code, out, err = call("compare", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     assert re.search(message, err), err
     assert not list(tmp_path.rglob("config.json")), "a run was begun"
+
+
+def test_an_error_of_a_users_network_in_training_gets_one_line_too(call):
+    code, out, err = call("train", "--net", "own_code:wrong_forward", "--out", "one")
+    assert (code, out) == (2, "")
+    assert err == "error: the network of own_code:wrong_forward raised KeyError: 'here'\n"
 
 
 @pytest.mark.parametrize(
@@ -410,14 +492,18 @@ def test_tables_come_in_four_forms(call, tmp_path):
     assert all(error in forms["text"][1] and error in forms["markdown"][1] for error in errors)
     assert re.search(r"^\| .*Method.* \|$", forms["markdown"][1], re.M)
     assert any("Recency Bias" in row for row in csv.reader(io.StringIO(forms["csv"][1])))
-    (table,) = json.loads(forms["json"][1])
+    (table,) = json.loads(call("tables", "study", "--measured", "--format", "json")[1])
+    assert json.loads(forms["json"][1])[-1] == table
     assert [row["method"] for row in table["rows"]] == list(NAMES)
 
 
-def test_all_tables_of_the_paper_can_be_asked_for(call):
+def test_all_tables_of_the_paper_are_there_unless_only_the_measured_are_wanted(call):
     assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
-    assert "Table 2" not in call("tables", "one")[1]
-    _, out, _ = call("tables", "one", "--all")
+    only = call("tables", "one", "--measured")[1]
+    assert "Table 2" not in only
+    assert "Random Batch" in only
+    _, out, _ = call("tables", "one")
+    assert out.endswith(only)
     for title in ("Table 2", "Table 3", "Table 4", "Table 5", "Tables 6 and 7"):
         assert title in out
     assert "—" in out

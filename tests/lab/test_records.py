@@ -1,10 +1,12 @@
 """Reading back what runs left: both forms, whole and damaged."""
 
 import json
+import math
 
 import pytest
 
 from carpediem.lab.records import RecordError, RunRecord, export_runs, read_run, read_runs
+from carpediem.lab.results import group_cells
 
 CONFIG = {
     "recipe": "demo",
@@ -13,6 +15,7 @@ CONFIG = {
     "optimizer": "momentum",
     "method": "random",
     "seed": 0,
+    "net_fingerprint": "",
 }
 
 
@@ -185,3 +188,24 @@ def test_a_study_without_runs_is_empty_and_anything_else_is_not_a_study(tmp_path
         read_run(tmp_path)
     with pytest.raises(ValueError, match="at least one"):
         read_runs()
+
+
+def test_a_record_from_before_a_field_was_there_belongs_with_those_that_have_it_empty(tmp_path):
+    folder = write_run(tmp_path, "aaaaaaaaaaaa")
+    old = {name: value for name, value in CONFIG.items() if name != "net_fingerprint"}
+    (folder / "config.json").write_text(json.dumps(old))
+    write_run(tmp_path, "bbbbbbbbbbbb", seed=1)
+    write_run(tmp_path, "cccccccccccc", seed=2, net_fingerprint="0123456789ab")
+    together, other = sorted(group_cells(read_runs(tmp_path)), key=lambda cell: -len(cell.runs))
+    assert [run.config["seed"] for run in together.runs] == [0, 1]
+    assert [run.config["seed"] for run in other.runs] == [2]
+
+
+def test_a_loss_that_is_null_is_read_as_not_a_number_and_written_as_null_again(tmp_path):
+    file = write_run(tmp_path / "study") / "epochs.jsonl"
+    file.write_text("".join(json.dumps(epoch(n, train_loss=None, pressure=None)) + "\n" for n in range(3)))
+    (run,) = read_runs(tmp_path / "study")
+    assert all(math.isnan(row["train_loss"]) and row["pressure"] is None for row in run.epochs)
+    export_runs([tmp_path / "study"], tmp_path / "runs.jsonl")
+    assert "NaN" not in (tmp_path / "runs.jsonl").read_text()
+    assert read_runs(tmp_path / "runs.jsonl") == [run]

@@ -11,8 +11,9 @@ import torch
 from carpediem.cli import app
 from carpediem.lab.checkpoint import load_checkpoint
 from carpediem.lab.networks import EfficientNetLite0
-from carpediem.lab.plans import PLANS
-from carpediem.lab.records import read_runs
+from carpediem.lab.plans import PLANS, is_of_plan
+from carpediem.lab.recipes import RECIPES, recipe
+from carpediem.lab.records import RunRecord, read_runs
 from lab.data.makers import cifar10_binary, cifar100_binary, class_folders, mnist
 
 METHODS = {"random", "online", "active", "recency"}
@@ -81,7 +82,9 @@ def test_several_data_sets_make_one_study(reproduce, tmp_path):
     listed = json.loads(reproduce("--list", "--json"))
     assert {row["name"] for row in listed} == set(PLANS)
     done = {row["data"]: (row["done"], row["runs"]) for row in listed if row["name"] == "densenet-sgd"}
-    assert done == {"mnist": (1, 12), "cifar10": (0, 12), "cifar100": (2, 12)}
+    assert done == {"mnist": (0, 12), "cifar10": (0, 12), "cifar100": (0, 12)}
+    others = {row["data"]: row["others"] for row in listed if row["name"] == "densenet-sgd"}
+    assert others == {"mnist": 1, "cifar10": 0, "cifar100": 2}, "none of these is as long as the paper's"
 
 
 def test_the_pressure_ablation_decays_and_keeps_the_pressure(reproduce, tmp_path):
@@ -194,7 +197,14 @@ def test_the_list_names_every_study_before_any_is_run(reproduce):
     assert "0 of 12 runs done" in printed
 
 
-def test_a_stopped_study_is_listed_as_unfinished(reproduce, tmp_path):
+@pytest.fixture
+def short_recipe(monkeypatch):
+    """The paper's recipe, as long as `tiny` trains."""
+    for name, value in {"iterations": 12, "batch_size": 20, "image_size": 8}.items():
+        monkeypatch.setitem(RECIPES["paper"], name, value)
+
+
+def test_a_stopped_study_is_listed_as_unfinished(reproduce, short_recipe, tmp_path):
     cifar10_binary(tmp_path / "data")
     reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
     (done,) = (tmp_path / "runs" / "index-comparison" / "runs").glob("*/done.json")
@@ -202,3 +212,57 @@ def test_a_stopped_study_is_listed_as_unfinished(reproduce, tmp_path):
     assert "0 of 3 runs done, 1 unfinished" in reproduce("--list")
     reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
     assert "1 of 3 runs done\n" in reproduce("--list")
+
+
+def test_a_run_of_another_length_is_listed_as_such(reproduce, short_recipe, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    for iterations in (12, 11):
+        reproduce(*tiny("index-comparison", batch=20, iterations=iterations), "--datasets", "cifar10")
+    assert "1 of 3 runs done, 1 of other settings\n" in reproduce("--list")
+
+
+def test_the_list_of_one_study_looks_where_it_was_trained(reproduce, short_recipe, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10", "--out", "elsewhere")
+    line, where = reproduce("index-comparison", "--list", "--out", "elsewhere").splitlines()
+    assert line.endswith("cifar10      1 of 3 runs done")
+    assert where.startswith("in elsewhere;")
+    (row,) = json.loads(reproduce("index-comparison", "--list", "--out", "elsewhere", "--json"))
+    assert (row["done"], row["folder"]) == (1, "elsewhere")
+    assert "0 of 3 runs done" in reproduce("index-comparison", "--list")
+    assert "give its NAME too" in reproduce("--list", "--out", "elsewhere", code=2)
+    assert "NAME must be one of" in reproduce("table-9", "--list", code=2)
+
+
+def test_what_belongs_to_a_study_of_the_paper():
+    plan, steps = PLANS["fine-tuning"], 7
+    config = recipe("fine-tuning") | plan.by_data["mit67"] | {"iterations": 50 * steps}
+    config |= {
+        "recipe": "fine-tuning",
+        "data": "mit67",
+        "optimizer": "momentum",
+        "method": "active",
+        "seed": 0,
+    }
+
+    def belongs(plan=plan, epochs=1, **changes):
+        rows = [{"iteration": steps * (n + 1)} for n in range(epochs)]
+        return is_of_plan(RunRecord("0123456789ab", config | changes, rows, None), plan)
+
+    assert belongs()
+    assert belongs(epochs=0)
+    assert not belongs(iterations=49 * steps)
+    assert not belongs(net="efficientnet-lite0")
+    assert not belongs(optimizer="sgd")
+    assert not belongs(recipe="modern")
+    assert not belongs(batch_size=16)
+    assert not belongs(draws="systematic")
+    assert not belongs(smoothness=0.1)
+    grid, point = (
+        PLANS["grid-search"],
+        recipe("paper") | {"net": "resnet-50", "recipe": "paper", "warm_up": 15},
+    )
+    at = {"method": "recency", "data": "cifar10"}
+    assert belongs(grid, **point | at | {"window": 5, "pressure": 1000.0})
+    assert not belongs(grid, **point | at | {"window": 6})
+    assert not belongs(grid, **point | at | {"method": "random"})

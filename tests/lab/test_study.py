@@ -1,6 +1,7 @@
 """Studies that are stopped, damaged and continued."""
 
 import json
+import math
 import os
 from contextlib import suppress
 
@@ -9,9 +10,12 @@ import torch
 
 from carpediem.lab import study as study_module
 from carpediem.lab.checkpoint import DamagedCheckpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+from carpediem.lab.curves import terminal_curves, write_curves
 from carpediem.lab.data import ImageData
-from carpediem.lab.records import read_runs
+from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.study import Study
+from carpediem.lab.tables import all_tables, render_text
+from carpediem.lab.tensorboard import write_events
 
 METHODS = ("random", "online", "active", "recency")
 EPOCHS = 5
@@ -353,7 +357,38 @@ def test_a_run_that_diverges_is_trained_to_its_end_like_the_others(make_configs,
     runs = read_study(tmp_path)
     assert len(runs) == 2
     assert all(len(epochs) == 5 for epochs in runs.values())
-    assert all(epochs[-1]["train_loss"] != epochs[-1]["train_loss"] for epochs in runs.values())
+    assert all(epochs[-1]["train_loss"] is None for epochs in runs.values())
+
+
+def test_the_records_of_a_run_that_diverges_are_json_that_readers_and_curves_take(make_configs, tmp_path):
+    study = Study(tmp_path / "study", make_configs("random", "recency", learning_rate=1e30))
+    study.train()
+    export_runs([study.folder], tmp_path / "published" / "runs.jsonl")
+
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    for file in [*study.folder.glob("*/*/epochs.jsonl"), tmp_path / "published" / "runs.jsonl"]:
+        for line in file.read_text().splitlines():
+            json.loads(line, parse_constant=refuse)
+    runs = read_runs(study.folder)
+    assert all(math.isnan(run.epochs[-1]["train_loss"]) for run in runs)
+    assert read_runs(study.folder, tmp_path / "published") == runs, "a run that is found twice is one run"
+    assert all(file.stat().st_size for file in write_curves(runs, tmp_path / "figures"))
+    assert terminal_curves(runs)
+    assert all(render_text(table) for table in all_tables(runs))
+    for run in runs:
+        assert write_events(study.folder / "runs" / run.hash).is_file()
+
+
+def test_a_run_that_diverges_goes_on_where_it_was(make_configs, read_study, tmp_path):
+    configs = make_configs("random", "recency", learning_rate=1e30)
+    Study(tmp_path / "whole", configs).train()
+    stopped = Study(tmp_path / "stopped", configs)
+    with suppress(Stop):
+        stopped.train(on_epoch=stop_after(2 + 2))
+    stopped.train()
+    assert read_study(stopped.folder) == read_study(tmp_path / "whole")
 
 
 def test_a_damaged_line_in_the_middle_is_named_with_its_file(whole, tmp_path):

@@ -191,19 +191,8 @@ def scale_for_efficientnet(images: Tensor) -> Tensor:
     return (images - 127) / 128
 
 
-def standardise_for_imagenet(images: Tensor) -> Tensor:
-    """(x − mean) / std with ImageNet's channel statistics, for x in 0..255 and RGB, as torchvision's weights expect."""
-    mean, std = (images.new_tensor(values).view(1, 3, 1, 1) for values in (IMAGENET_MEAN, IMAGENET_STD))
-    return (images - mean) / std
-
-
-NORMALISATIONS: dict[str, Callable[..., Tensor]] = {
-    "imagenet": standardise_for_imagenet,
-    "per-image": standardise_per_image,
-    "per-channel": standardise_per_channel,
-    "efficientnet": scale_for_efficientnet,
-}
-"""Normalisations by name; `normalisation` gives each of them one signature."""
+NORMALISATIONS = ("imagenet", "per-image", "per-channel", "efficientnet")
+"""What `normalisation` takes."""
 
 
 def augmentation(name: str) -> Augmentation:
@@ -213,12 +202,21 @@ def augmentation(name: str) -> Augmentation:
     return AUGMENTATIONS[name]
 
 
-def normalisation(name: str, *, mean: Tensor | None = None, std: Tensor | None = None) -> Normalisation:
+def normalisation(
+    name: str,
+    *,
+    mean: Tensor | None = None,
+    std: Tensor | None = None,
+    device: torch.device | str | None = None,
+) -> Normalisation:
     """The normalisation called `name`, one of `NORMALISATIONS`, as a function of the images alone.
 
     Args:
-        name: `imagenet`, `per-image`, `per-channel` or `efficientnet`.
+        name: `per-image`, `per-channel` with the statistics given, `imagenet` with those of ImageNet (RGB, as
+            torchvision's weights expect), or `efficientnet`.
         mean, std: needed by `per-channel` alone and ignored by the others; on the images' device.
+        device: where the images will lie; read by `imagenet` alone, whose statistics are put there once, since
+            a step that makes tensors from numbers cannot be recorded in a CUDA graph.
 
     >>> normalise = normalisation("per-channel", mean=torch.tensor([100.0]), std=torch.tensor([50.0]))
     >>> normalise(torch.tensor([[[[150.0]]]]))
@@ -226,8 +224,12 @@ def normalisation(name: str, *, mean: Tensor | None = None, std: Tensor | None =
     """
     if name not in NORMALISATIONS:
         raise ValueError(f"normalisation must be one of {', '.join(NORMALISATIONS)}; got {name!r}")
-    if name != "per-channel":
-        return NORMALISATIONS[name]
+    if name == "per-image":
+        return standardise_per_image
+    if name == "efficientnet":
+        return scale_for_efficientnet
+    if name == "imagenet":
+        mean, std = torch.tensor((IMAGENET_MEAN, IMAGENET_STD), device=device)
     if mean is None or std is None:
         raise ValueError(
             "mean and std must be given for per-channel normalisation, each of shape (channels,)"

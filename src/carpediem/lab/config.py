@@ -21,7 +21,8 @@ class RunConfig:
     """One training run. Two runs with equal configurations are the same run.
 
     The fields from `method` to `losses` say how batches are selected; a run shares its warm-up with every run
-    that differs from it in these alone.
+    that differs from it in these alone. `net_fingerprint` is "" but for a user's own network, where it names the
+    version of the code.
     """
 
     recipe: str
@@ -29,6 +30,7 @@ class RunConfig:
     data_fingerprint: str
     image_size: int | None
     net: str
+    net_fingerprint: str
     weights: str | None
     dropout: float
     optimizer: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -25,6 +26,13 @@ class Learner:
 
     The state lives in tensors that are only ever written in place, and a step reads nothing back, so that
     `step` can be recorded once as a CUDA graph and replayed.
+
+    Torch's global generator, which `F.dropout` and `nn.Dropout2d` of a user's own network draw from, is seeded
+    from (seed, iteration) for every step on the CPU and put back after it: such runs too give the same numbers
+    again, go on from a checkpoint bit for bit, and leave the user's generator as it was. On a CUDA device this
+    does not hold: there such layers draw from the device's one generator, runs that train side by side share it,
+    and it is not in the checkpoint. `nn.Dropout` is replaced by a layer without a generator (`lab.dropout`), and
+    is reproducible everywhere.
 
     Args:
         config: the run.
@@ -88,12 +96,29 @@ class Learner:
         self.data.begin(self._batches)
         return min(self.steps, self.config.iterations - self.iteration)
 
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """On the CPU, what draws from torch's global generator inside draws the run's own numbers."""
+        if self.network.device.type != "cpu":
+            yield
+            return
+        with torch.random.fork_rng(devices=[]):
+            # Not torch.manual_seed, which seeds the generators of all devices.
+            torch.default_generator.manual_seed(
+                (self.config.seed * 0x9E3779B1 + self.iteration * 0x85EBCA6B) % 2**32
+            )
+            yield
+
     def rewind(self) -> None:
         """Back to the first batch of the epoch."""
         self._step.zero_()
 
     def step(self) -> None:
         """One training step on the next batch. Nothing here waits for the device."""
+        with self._own_randomness():
+            self._train_on_next_batch()
+
+    def _train_on_next_batch(self) -> None:
         indices = self._batches.index_select(0, self._step)[0]
         pixels, labels = self.data.fetch(indices)
         images = self.data.normalise(self._augment(pixels, self._generator))
@@ -155,10 +180,11 @@ class Learner:
         """Loss and error (in percent) on the test set."""
         loss = torch.zeros((), device=self.network.device)
         wrong = torch.zeros((), dtype=torch.int64, device=self.network.device)
-        for images, labels in self.data.parts(test=True):
-            logits = self._test_logits(images)
-            loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
-            wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
+        with self._own_randomness():
+            for images, labels in self.data.parts(test=True):
+                logits = self._test_logits(images)
+                loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
+                wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
         return {
             "test_loss": float(loss) / self.data.num_tested,
             "test_error": 100 * int(wrong) / self.data.num_tested,
@@ -173,10 +199,11 @@ class Learner:
     @torch.no_grad()
     def _training_losses(self) -> Tensor:
         """The loss of every training sample as it is now, without augmentation."""
-        losses = [
-            cross_entropy(self._test_logits(images), labels, reduction="none", ignore_index=IGNORED)
-            for images, labels in self.data.parts(test=False)
-        ]
+        with self._own_randomness():
+            losses = [
+                cross_entropy(self._test_logits(images), labels, reduction="none", ignore_index=IGNORED)
+                for images, labels in self.data.parts(test=False)
+            ]
         return torch.cat(losses)[: self.data.num_samples]
 
     def state_dict(self) -> dict[str, Any]:

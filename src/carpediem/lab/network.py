@@ -8,11 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from carpediem.lab import networks
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import find_weights
 from carpediem.lab.dropout import CountedDropout, count_dropout
+from carpediem.lab.usercode import told_of
 
 Tensors = dict[str, Tensor]
 Forward = Callable[[Tensors, Tensor], Tensor]
@@ -51,9 +53,17 @@ class Network:
         self.seed_names = [f"{name}.seed" for name, module in modules if isinstance(module, CountedDropout)]
 
     def fresh_tensors(self, seed: int) -> tuple[Tensors, Tensors]:
-        """Parameters and buffers of a new network, the same for a seed on every device."""
+        """What is trained of a new network, and what is not, by name; the same for a seed on every device.
+
+        The latter are its buffers and the parameters that were built with `requires_grad` False.
+        """
         net = self._seeded(seed)
-        return self._placed(dict(net.named_parameters())), self._placed(dict(net.named_buffers()))
+        parameters: Tensors = dict(net.named_parameters())
+        trained = {name: p for name, p in parameters.items() if p.requires_grad}
+        if not trained:
+            raise ValueError(f"{self.config.net} must have a parameter with requires_grad True, got none")
+        frozen = {name: p for name, p in parameters.items() if not p.requires_grad}
+        return self._placed(trained), self._placed(frozen | dict(net.named_buffers()))
 
     def _seeded(self, seed: int) -> nn.Module:
         config = self.config
@@ -85,12 +95,24 @@ class Network:
                 logits: Tensor = functional_call(net, tensors, (images,))
             return logits
 
-        return torch.compile(forward, dynamic=False, fullgraph=True) if kind == "cuda" else forward
+        run: Forward = torch.compile(forward, dynamic=False, fullgraph=True) if kind == "cuda" else forward
+        if ":" not in self.config.net:
+            return run
+
+        def users_own(tensors: Tensors, images: Tensor) -> Tensor:
+            with told_of(f"the network of {self.config.net}"):
+                return run(tensors, images)
+
+        return users_own
 
 
 def _without_counters(net: nn.Module) -> nn.Module:
-    """Takes the batch counters away, which nothing reads and which cost a kernel each."""
+    """Takes the batch counters away where nothing reads them; they cost a kernel each.
+
+    With `momentum=None` the running statistics are means over all batches so far, and need their number. (Such
+    a layer reads it back from the device, which cannot be recorded in a CUDA graph: it trains on the CPU alone.)
+    """
     for module in net.modules():
-        if isinstance(module, nn.BatchNorm2d):
+        if isinstance(module, _BatchNorm) and module.momentum is not None:
             module.num_batches_tracked = None
     return net

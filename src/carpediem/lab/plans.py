@@ -10,7 +10,9 @@ from typing import Any
 from carpediem.lab.config import METHODS, RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
 from carpediem.lab.methods import build_selector
+from carpediem.lab.networks import fingerprint
 from carpediem.lab.recipes import recipe
+from carpediem.lab.records import RunRecord
 
 ALL_METHODS = ("random", "online", "active", "recency")
 DRAW_SUFFIXES = {"-shuffle": "systematic", "-systematic": "systematic", "-independent": "independent"}
@@ -117,6 +119,27 @@ def plan_called(name: str) -> Plan:
     return PLANS[name]
 
 
+def is_of_plan(run: RunRecord, plan: Plan) -> bool:
+    """Whether a run, finished or not, is one of the study: its recipe, network, optimizer, length, all settings."""
+    config, method = run.config, run.config["method"]
+    settings = {"net": plan.net} | recipe(plan.recipe) | plan.settings | plan.by_data.get(config["data"], {})
+    settings |= {"recipe": plan.recipe, "optimizer": plan.optimizer}
+    if plan.epochs is not None:
+        # The length of an epoch is known once there has been one.
+        settings["iterations"] = (
+            plan.epochs * run.epochs[0]["iteration"] if run.epochs else config["iterations"]
+        )
+    options = {name: settings.pop(name) for name in _SELECTION}
+    wanted = [
+        options | {n: v for n, v in one.items() if n in _READS.get(method, ())} for one in plan.variations
+    ]
+    return (
+        method in plan.methods
+        and all(config.get(name) == value for name, value in settings.items())
+        and any(all(config.get(name) == value for name, value in one.items()) for one in wanted)
+    )
+
+
 def parse_method(text: str, draws: str) -> dict[str, str]:
     """The method and draws that a name stands for: `recency`, or `random-shuffle` to say how it draws.
 
@@ -172,6 +195,7 @@ def run_configs(
         "data": data_name,
         "data_fingerprint": data.fingerprint(),
         "net": net,
+        "net_fingerprint": fingerprint(net),
         "optimizer": optimizer,
         "precision": precision,
     }

@@ -7,6 +7,7 @@ published folder holds the same in one file, `runs.jsonl`, a run a line.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from carpediem.lab.atomic import write_whole
 # What tables and curves cannot do without; everything else in a record may be absent.
 _CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
 _EPOCH_FIELDS = ("epoch", "iteration", "train_loss", "test_error", "seconds")
+# Fields that records of an earlier version lack, with what held then.
+_LATER_FIELDS = {"net_fingerprint": ""}
+# JSON knows neither NaN nor infinity: these two are null for a run that diverged, and read as NaN.
+_LOSSES = ("train_loss", "test_loss")
 
 
 class RecordError(ValueError):
@@ -71,8 +76,7 @@ def read_run(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
-    config = _read_object(folder / "config.json")
-    _check_config(config, where=str(folder / "config.json"))
+    config = _check_config(_read_object(folder / "config.json"), where=str(folder / "config.json"))
     done = folder / "done.json"
     return RunRecord(
         hash=folder.name,
@@ -89,10 +93,27 @@ def export_runs(folders: Iterable[str | Path], file: str | Path) -> None:
     """
     file = Path(file)
     lines = [
-        json.dumps({"run": run.hash, "config": run.config, "done": run.done, "epochs": run.epochs})
+        record_line({"run": run.hash, "config": run.config, "done": run.done, "epochs": run.epochs})
         for run in read_runs(*folders)
     ]
-    write_whole(file, "".join(f"{line}\n" for line in lines))
+    write_whole(file, b"".join(lines))
+
+
+def record_line(record: dict[str, Any]) -> bytes:
+    """The record as a line of JSON, with null for numbers that are not finite.
+
+    >>> record_line({"train_loss": math.nan, "loss_quantiles": {"0.5": math.inf, "0.05": 1.0}})
+    b'{"train_loss": null, "loss_quantiles": {"0.5": null, "0.05": 1.0}}\\n'
+    """
+    return (json.dumps(_finite(record), allow_nan=False) + "\n").encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _read_place(place: Path) -> list[RunRecord]:
@@ -117,10 +138,9 @@ def _read_exported(file: Path) -> list[RunRecord]:
         row = _parse(line, where)
         if missing := [name for name in ("run", "config", "epochs") if name not in row]:
             raise RecordError(f"{where} lacks {', '.join(missing)}")
-        _check_config(row["config"], where=where)
-        for index, epoch in enumerate(row["epochs"]):
-            _check_epoch(epoch, index, where=where)
-        runs.append(RunRecord(row["run"], row["config"], row["epochs"], row.get("done")))
+        config = _check_config(row["config"], where=where)
+        epochs = [_check_epoch(epoch, index, where=where) for index, epoch in enumerate(row["epochs"])]
+        runs.append(RunRecord(row["run"], config, epochs, row.get("done")))
     return runs
 
 
@@ -156,11 +176,12 @@ def _read_object(file: Path) -> dict[str, Any]:
     return _parse(file.read_bytes(), str(file))
 
 
-def _check_config(config: Any, *, where: str) -> None:
+def _check_config(config: Any, *, where: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise RecordError(f"{where}: config must be an object, got {type(config).__name__}")
     if missing := [name for name in _CONFIG_FIELDS if name not in config]:
         raise RecordError(f"{where}: the configuration lacks {', '.join(missing)}")
+    return config | {name: value for name, value in _LATER_FIELDS.items() if name not in config}
 
 
 def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:
@@ -170,7 +191,7 @@ def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:
         raise RecordError(f"{where}: the epoch lacks {', '.join(missing)}")
     if epoch["epoch"] != index:
         raise RecordError(f"{where}: epoch must be {index}, one after the last, got {epoch['epoch']}")
-    return epoch
+    return epoch | {name: math.nan for name in _LOSSES if name in epoch and epoch[name] is None}
 
 
 def _longer(one: RunRecord, other: RunRecord) -> RunRecord:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from carpediem.lab.atomic import write_json, write_whole
 from carpediem.lab.checkpoint import latest_checkpoint, save_checkpoint
 from carpediem.lab.config import RunConfig
-from carpediem.lab.records import read_epochs
+from carpediem.lab.locks import FolderLock
+from carpediem.lab.records import read_epochs, record_line
 
 
 class RunFolder:
@@ -20,28 +20,45 @@ class RunFolder:
     epochs.jsonl    one line a finished epoch
     checkpoint.pt   the state after the last epoch, and checkpoint.previous.pt the one before
     done.json       there when the run has finished
+    .lock           held by the process that writes, from `begin` to `end`
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lock = FolderLock(folder)
 
     @property
     def done(self) -> bool:
         """Whether the run has finished."""
         return (self.folder / "done.json").exists()
 
-    def begin(self, config: RunConfig) -> None:
-        """Makes the folder and writes the configuration, unless they are there."""
+    def begin(self, config: RunConfig, *, wait: bool = False) -> bool:
+        """Makes the folder and writes the configuration, unless they are there.
+
+        Args:
+            wait: until no other process is at the folder.
+
+        Returns:
+            Whether the folder may be written to. Where another process is at it, nothing was done.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self.folder.glob(".*.part"):
-            leftover.unlink()
+        if not self._lock.take(wait=wait):
+            return False
+        if self._lock.is_held:  # else these may be what another process is just writing
+            for leftover in self.folder.glob(".*.part"):
+                leftover.unlink()
         path = self.folder / "config.json"
         if not path.exists():
             write_json(path, config.to_dict())
+        return True
+
+    def end(self) -> None:
+        """Leaves the folder to other processes."""
+        self._lock.release()
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds the record of an epoch: the whole line, or nothing."""
-        line = (json.dumps(record) + "\n").encode()
+        line = record_line(record)
         path = self.folder / "epochs.jsonl"
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -59,7 +76,7 @@ class RunFolder:
 
     def keep_records(self, records: list[dict[str, Any]]) -> None:
         """Makes these the epochs written so far."""
-        write_whole(self.folder / "epochs.jsonl", b"".join((json.dumps(r) + "\n").encode() for r in records))
+        write_whole(self.folder / "epochs.jsonl", b"".join(map(record_line, records)))
 
     def save(self, state: dict[str, Any]) -> None:
         """Writes the state after an epoch, whose record has been appended before."""

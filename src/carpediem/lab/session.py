@@ -6,17 +6,19 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.curves import terminal_curves, write_curves
-from carpediem.lab.plans import PLANS
+from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
 from carpediem.lab.records import read_runs
 from carpediem.lab.study import Study
 from carpediem.lab.tables import Table, render_markdown, render_text, summary_tables
 from carpediem.lab.tensorboard import write_events
+from carpediem.lab.wave import Training
 
 
 def train_and_show(
@@ -29,24 +31,35 @@ def train_and_show(
     as_json: bool = False,
 ) -> None:
     """Trains the runs that are not done; prints the table, the curves and where everything lies."""
+    folder, asked_for = study.folder, {config.hash for config in study.configs}
     with StudyProgress(study.pending(), quiet=as_json) as progress:
+
+        def on_epoch(training: Training, record: dict[str, Any]) -> None:
+            progress.on_epoch(training, record)
+            if tensorboard and not training.is_warm_up:
+                write_events(training.folder.folder)
+
         study.train(
             device=chosen_device(device),
             data_dir=data_dir,
             side_by_side=side_by_side,
-            on_epoch=progress.on_epoch,
+            on_epoch=on_epoch,
             complain=progress.complain,
         )
-    folder, asked_for = study.folder, {config.hash for config in study.configs}
     records = [record for record in read_runs(folder) if record.hash in asked_for]
     tables = summary_tables(records)
-    figures = write_curves(records, folder / "figures", formats=("png",))
+    finished = [record for record in records if record.finished]
+    if tensorboard:  # also for runs that were done before, or are no longer than the warm-up
+        for record in finished:
+            write_events(folder / "runs" / record.hash)
+    # Nothing has finished where other processes train all of the runs.
+    figures = write_curves(records, folder / "figures", formats=("png",)) if finished else []
     write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in tables))
-    if tensorboard:
-        for config in study.configs:
-            write_events(folder / "runs" / config.hash)
     if as_json:
         print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
+        return
+    if not finished:
+        print(f"no run has finished yet; other processes train them in {folder}")
         return
     for table in tables:
         print(table_text(table))
@@ -54,24 +67,33 @@ def train_and_show(
     print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
 
 
-def list_studies(folder: Path, *, as_json: bool = False) -> None:
-    """Prints the paper's studies: of each data set, how many of the runs for three seeds are done."""
+def list_studies(folders: dict[str, Path], *, as_json: bool = False) -> None:
+    """Prints studies of the paper: of each data set, how many of the runs for three seeds are done.
+
+    Args:
+        folders: where each study lies, by its name.
+    """
     rows = []
-    for name, plan in PLANS.items():
-        runs = read_runs(folder / name) if (folder / name / "runs").is_dir() else []
+    for name, folder in folders.items():
+        plan, runs = plan_called(name), read_runs(folder) if (folder / "runs").is_dir() else []
         for data in plan.datasets:
-            done = [run.finished for run in runs if run.config["data"] == data]
+            there = [run for run in runs if run.config["data"] == data]
+            done = [run.finished for run in there if is_of_plan(run, plan)]
             counts = {"runs": 3 * plan.runs_per_seed, "done": sum(done), "unfinished": len(done) - sum(done)}
-            rows.append({"name": name, "shows": plan.shows, "data": data} | counts)
+            counts["others"] = len(there) - len(done)
+            rows.append({"name": name, "shows": plan.shows, "data": data, "folder": str(folder)} | counts)
     if as_json:
         print(json.dumps(rows, indent=2))
         return
     for row in rows:
         begun = f", {row['unfinished']} unfinished" if row["unfinished"] else ""
+        begun += f", {row['others']} of other settings" if row["others"] else ""
         print(
             f"{row['name']:<18} {row['shows']:<25} {row['data']:<12} {row['done']} of {row['runs']} runs done{begun}"
         )
-    print(f"in {folder}; carpediem reproduce NAME --datasets DATA trains what is missing")
+    (place, *others) = folders.values()
+    where = place.parent if others else place
+    print(f"in {where}; carpediem reproduce NAME --datasets DATA trains what is missing")
 
 
 def table_text(table: Table) -> str:

@@ -175,7 +175,7 @@ def _fits(data: ImageData, device: torch.device) -> bool:
 
 def _normalise(data: ImageData | FolderData, name: str, device: torch.device) -> Normalisation:
     if name != "per-channel":
-        return normalisation(name)
+        return normalisation(name, device=device)
     if isinstance(data, FolderData):
         raise ValueError(
             "normalisation='per-channel' needs a data set that fits in memory; choose another one"

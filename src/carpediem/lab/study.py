@@ -13,7 +13,9 @@ import torch
 from carpediem.lab.atomic import write_json
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
+from carpediem.lab.locks import locked
 from carpediem.lab.network import Network
+from carpediem.lab.networks import fingerprint
 from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.source import place
 from carpediem.lab.wave import OnEpoch, Wave
@@ -53,6 +55,9 @@ class Study:
     ) -> None:
         """Trains what is not done. May be stopped at any moment and called again.
 
+        Other processes may train in the same folder: a run that one of them is at is left to it, and is still
+        pending afterwards if it has not finished by then.
+
         Args:
             side_by_side: how many runs train at once; by default as many as pay off on the device.
             on_epoch: told of every finished epoch.
@@ -67,6 +72,7 @@ class Study:
         at_once = side_by_side or SIDE_BY_SIDE.get(device.type, 1)
         for group in _grouped(self.pending(), _setting).values():
             data = self._checked_data(group[0], data_dir)
+            self._check_net(group[0])
             source = place(data, group[0].normalisation, device)
             network = Network(group[0], data.num_classes, data.in_channels, device, data_dir)
             for configs in _waves(group, at_once):
@@ -82,11 +88,19 @@ class Study:
             )
         return data
 
+    def _check_net(self, config: RunConfig) -> None:
+        if (found := fingerprint(config.net)) != config.net_fingerprint:
+            raise ValueError(
+                f"{config.net} must be the code that the run was set up with (fingerprint "
+                f"{config.net_fingerprint!r}), got {found!r}; start a new study in another folder"
+            )
+
     def _write_description(self) -> None:
         path = self.folder / "study.json"
-        old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-        runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
-        write_json(path, {"name": self.name, "command": ["carpediem", *sys.argv[1:]], "runs": runs})
+        with locked(self.folder):
+            old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+            runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
+            write_json(path, {"name": self.name, "command": ["carpediem", *sys.argv[1:]], "runs": runs})
 
 
 def _setting(config: RunConfig) -> tuple[Any, ...]:
@@ -98,6 +112,7 @@ def _setting(config: RunConfig) -> tuple[Any, ...]:
         c.image_size,
         c.normalisation,
         c.net,
+        c.net_fingerprint,
         c.weights,
         c.dropout,
         c.precision,

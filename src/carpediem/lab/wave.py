@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,25 +81,35 @@ class Wave:
         self._on_epoch, self._complain = on_epoch, complain
 
     def train(self, at_once: int) -> None:
-        """Trains every run to its end, at most `at_once` at a time."""
+        """Trains every run to its end, at most `at_once` at a time, but for those that another process trains."""
         self._at_once = at_once
         resumed, fresh = [], []
-        for config in self.configs:
-            training = self._training(
-                [config], self._run_folder(config), config.epochs(self.data.num_samples)
-            )
-            training.folder.begin(config)
-            state = self._state_of(training)
-            if state is None:
-                fresh.append(training)
-            else:
-                training.load(state, training.folder.records())
-                resumed.append(training)
-        self._warm_up(fresh)
-        for training in resumed + fresh:
-            if training.finished:  # stopped after its last epoch, or no longer than the warm-up
-                self._finish(training)
-        self._advance(resumed + fresh)
+        with ExitStack() as held:
+            for config in self.configs:
+                # Built before the folder is: what cannot be trained leaves nothing behind.
+                folder = self._run_folder(config)
+                training = self._training([config], folder, config.epochs(self.data.num_samples))
+                held.callback(folder.end)
+                if not folder.begin(config):
+                    self._complain(
+                        f"{folder.folder} is being trained by another process; it is left to that one"
+                    )
+                    continue
+                if folder.done:  # another process was faster
+                    continue
+                state = self._state_of(training)
+                if state is None:
+                    fresh.append(training)
+                else:
+                    training.load(state, training.folder.records())
+                    resumed.append(training)
+            if self._writer is not None:  # no folder is left to others while a state is still being written
+                held.callback(self._writer.shutdown)
+            self._warm_up(fresh)
+            for training in resumed + fresh:
+                if training.finished:  # stopped after its last epoch, or no longer than the warm-up
+                    self._finish(training)
+            self._advance(resumed + fresh)
 
     def _state_of(self, training: Training) -> dict[str, Any] | None:
         state, complaints = training.folder.resume()
@@ -120,13 +131,31 @@ class Wave:
         for training in fresh:
             if training.config.warm_up > 0:
                 groups.setdefault(training.config.warm_up_hash, []).append(training)
+        with ExitStack() as held:
+            # In the order of their names, so that of two processes neither holds what the other waits for.
+            folders = {
+                name: self._warm_up_folder(name, groups[name][0].config, held) for name in sorted(groups)
+            }
+            if self._writer is not None:
+                held.callback(self._all_saved)
+            self._train_warm_ups(groups, folders)
+
+    def _warm_up_folder(self, name: str, config: RunConfig, held: ExitStack) -> RunFolder:
+        """The folder of a warm-up, when no other process is at it."""
+        folder = RunFolder(self.folder / "warm-ups" / name)
+        held.callback(folder.end)
+        if not folder.begin(config):
+            self._complain(f"{folder.folder} is being trained by another process; waiting for it")
+            folder.begin(config, wait=True)
+        return folder
+
+    def _train_warm_ups(self, groups: dict[str, list[Training]], folders: dict[str, RunFolder]) -> None:
         shared = []
         for name, group in groups.items():
             configs = sorted((t.config for t in group), key=lambda c: c.hash)
             until = min(configs[0].warm_up, group[0].until)
-            training = self._training(configs, RunFolder(self.folder / "warm-ups" / name), until)
+            training = self._training(configs, folders[name], until)
             training.is_warm_up = True
-            training.folder.begin(configs[0])
             state = self._state_of(training)
             # Of use to these alone is a warm-up that all their selectors watched, perhaps among others.
             watched = [] if state is None else state["watched_by"]
@@ -199,6 +228,11 @@ class Wave:
         if training.writing is not None:
             training.writing.result()
 
+    def _all_saved(self) -> None:
+        """Returns when nothing is left to write: the one thread that writes has come to this."""
+        if self._writer is not None:
+            self._writer.submit(_nothing).result()
+
     def _tick(self, training: Training, begin: float) -> None:
         elapsed = time.perf_counter() - begin
         training.seconds += elapsed
@@ -227,6 +261,10 @@ class Wave:
         self._saved(training)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         training.folder.finish({"finished": now, **describe_machine(self.network.device)})
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 def _as_of(config: RunConfig, record: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from carpediem.lab.usercode import UserCodeError, told_of
+
 from .dataset import ImageData
 from .errors import DataError
 
@@ -34,7 +36,9 @@ def read_custom(spec: str) -> ImageData:
     That is an `ImageData`, or the four arrays or tensors (train_images, train_labels, test_images,
     test_labels), images uint8 of shape (N, c, h, w) or (N, h, w). Classes are then called by their numbers.
     """
-    found = _function(spec)()
+    function = _function(spec)
+    with told_of(spec):
+        found = function()
     if isinstance(found, ImageData):
         return found
     if not isinstance(found, (tuple, list)) or len(found) != 4:
@@ -64,6 +68,10 @@ def _function(spec: str) -> Callable[[], Any]:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
         raise DataError(f"{spec}: no module {error.name!r} in {here} nor on PYTHONPATH") from error
+    except ImportError:
+        raise
+    except Exception as error:
+        raise UserCodeError(f"{module_name} of {spec} raised {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)
     function = getattr(module, name, None)

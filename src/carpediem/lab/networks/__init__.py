@@ -7,6 +7,7 @@ be compiled, captured in a CUDA graph, and run channels-last or under bf16 autoc
 import importlib
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from torch import nn
@@ -16,6 +17,7 @@ from carpediem.lab.networks.densenet121 import densenet121
 from carpediem.lab.networks.efficientnet_lite import EfficientNetLite0, load_imagenet_weights
 from carpediem.lab.networks.resnet import ResNet
 from carpediem.lab.networks.small_cnn import SmallCNN
+from carpediem.lab.usercode import UserCodeError, source_fingerprint, told_of
 
 __all__ = [
     "NAMES",
@@ -25,6 +27,7 @@ __all__ = [
     "SmallCNN",
     "build",
     "densenet121",
+    "fingerprint",
     "load_imagenet_weights",
 ]
 
@@ -90,18 +93,35 @@ def build(
     raise ValueError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
 
 
+def fingerprint(name: str) -> str:
+    """Names the version of a user's `module:function` by the source of its module; "" for the lab's own networks.
+
+    >>> fingerprint("resnet-50")
+    ''
+    """
+    return source_fingerprint(_own_function(name), name.partition(":")[0]) if ":" in name else ""
+
+
 def _build_own(name: str, *, num_classes: int, in_channels: int) -> nn.Module:
+    function = _own_function(name)
+    with told_of(name):
+        network = function(num_classes=num_classes, in_channels=in_channels)
+    if not isinstance(network, nn.Module):
+        raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
+    return network
+
+
+def _own_function(name: str) -> Callable[..., nn.Module]:
     module_name, _, function_name = name.partition(":")
     # A command's first search folder is its own, not the user's: look there too, as `python -m` does.
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
+        function: Callable[..., nn.Module] = getattr(importlib.import_module(module_name), function_name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"name must be an importable module:function, got {name!r}: {error}") from error
+    except Exception as error:
+        raise UserCodeError(f"{module_name} of {name} raised {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)
-    network = function(num_classes=num_classes, in_channels=in_channels)
-    if not isinstance(network, nn.Module):
-        raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
-    return network
+    return function
