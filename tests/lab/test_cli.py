@@ -135,8 +135,8 @@ def test_the_demo_compares_the_methods_and_writes_what_it_says(tmp_path):
 def test_a_second_call_trains_nothing_and_shows_the_same(call, tmp_path):
     _, first, trained = call("compare", "--out", "study", *QUICK)
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "study" / "runs").rglob("*")}
-    code, second, silent = call("compare", "--out", "study", *QUICK)
-    assert (code, second, silent) == (0, first, "")
+    code, second, said = call("compare", "--out", "study", *QUICK)
+    assert (code, second, said) == (0, first, "all of these runs are done already: nothing is trained\n")
     assert trained.count("best test error") == 4
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "study" / "runs").rglob("*")}
 
@@ -551,3 +551,13 @@ def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_pa
     assert {file.name for file in written} >= {"runs.jsonl", "tables.md", "tables.csv"}
     assert read_runs(tmp_path / "results" / "today") == read_runs(tmp_path / "study")
     assert call("tables", "results/today")[1] == call("tables", "study")[1]
+
+
+@pytest.mark.parametrize(
+    "mistake", [("--net", "resnet50"), ("--augmentation", "flips"), ("--batch-size", "5000")]
+)
+def test_a_study_that_cannot_be_trained_leaves_nothing_behind(call, tmp_path, mistake):
+    code, _, said = call("compare", "--out", "study", *mistake)
+    assert code == 2
+    assert said.startswith("error: ")
+    assert not (tmp_path / "study").exists()

@@ -237,3 +237,13 @@ def test_what_is_not_known_of_the_paper_is_absent():
     assert paper.error_reduction("efficientnet-lite0", "food100", "momentum", "random") is None
     assert str(paper.best_error("densenet-40-12", "cifar10", "momentum", "online")) == "7.00 ± 0.10"
     assert str(paper.best_error("densenet-121", "mit67", "momentum", "random")) == "28.8"
+
+
+def test_seeds_that_all_differ_by_the_same_give_no_interval():
+    ours, theirs = (
+        group_cells([run(m, s, [e + shift]) for s, e in enumerate((5.0, 6.1, 4.3))])[0]
+        for m, shift in (("recency", 0.28), ("random", 0.0))
+    )
+    difference = paired_difference(ours, theirs)
+    assert difference.mean == pytest.approx(0.28)
+    assert (difference.low, difference.high, difference.count) == (None, None, 3)

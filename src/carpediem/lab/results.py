@@ -194,7 +194,7 @@ def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
         return None
     mean = estimate(differences)
     # Seeds that differ by exactly the same say how coarse the test set is, not how sure the mean is.
-    if not mean.error:
+    if mean.error is None or mean.error < 1e-9:
         return PairedDifference(mean.mean, None, None, mean.count)
     half = student_t(mean.count - 1) * mean.error
     return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)

@@ -32,6 +32,8 @@ def train_and_show(
 ) -> None:
     """Trains the runs that are not done; prints the table, the curves and where everything lies."""
     folder, asked_for = study.folder, {config.hash for config in study.configs}
+    if not study.pending() and not as_json:
+        print("all of these runs are done already: nothing is trained", file=sys.stderr)
     with StudyProgress(study.pending(), quiet=as_json) as progress:
 
         def on_epoch(training: Training, record: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from carpediem.lab.atomic import write_json
+from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
 from carpediem.lab.locks import locked
@@ -64,8 +65,6 @@ class Study:
             complain: told of what is passed over, such as a damaged checkpoint.
         """
         device = torch.device(device)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._write_description()
         if device.type == "cuda":
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision("high")
@@ -75,6 +74,11 @@ class Study:
             self._check_net(group[0])
             source = place(data, group[0].normalisation, device)
             network = Network(group[0], data.num_classes, data.in_channels, device, data_dir)
+            for config in group:
+                augmentation(config.augmentation)
+            # Only now, so that a study that cannot be trained leaves nothing behind.
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write_description()
             for configs in _waves(group, at_once):
                 wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
                 wave.train(at_once)
