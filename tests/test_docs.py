@@ -49,7 +49,8 @@ def test_the_readme_begins_with_the_two_commands():
 
 def test_the_readme_shows_the_tables_that_the_published_runs_give():
     from carpediem.lab.records import read_runs
-    from carpediem.lab.tables import all_tables, measured, render_markdown
+    from carpediem.lab.table import measured, render_markdown
+    from carpediem.lab.tables import all_tables
 
     folders = [path.parent for path in sorted((ROOT / "results").glob("*/runs.jsonl"))]
     made = "\n".join(render_markdown(measured(table)) for table in all_tables(read_runs(*folders)))
@@ -63,7 +64,8 @@ def test_the_readme_shows_the_tables_that_the_published_runs_give():
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)
 def test_published_tables_come_from_the_runs_beside_them(folder):
     from carpediem.lab.records import read_runs
-    from carpediem.lab.tables import all_tables, render_csv, render_markdown
+    from carpediem.lab.table import render_csv, render_markdown
+    from carpediem.lab.tables import all_tables
 
     made = all_tables(read_runs(folder))
     assert (folder / "tables.md").read_text() == "\n".join(render_markdown(table) for table in made)

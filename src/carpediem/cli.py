@@ -24,7 +24,8 @@ from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
-from carpediem.lab.tables import all_tables, measured, render_csv, render_markdown
+from carpediem.lab.table import measured, render_csv, render_markdown
+from carpediem.lab.tables import all_tables
 from carpediem.lab.usercode import UserCodeError
 
 # Options that replace a setting of the recipe.

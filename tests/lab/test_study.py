@@ -14,7 +14,8 @@ from carpediem.lab.curves import terminal_curves, write_curves
 from carpediem.lab.data import ImageData
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.study import Study
-from carpediem.lab.tables import all_tables, render_text
+from carpediem.lab.table import render_text
+from carpediem.lab.tables import all_tables
 from carpediem.lab.tensorboard import write_events
 
 METHODS = ("random", "online", "active", "recency")

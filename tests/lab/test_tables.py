@@ -11,16 +11,8 @@ from scipy import stats
 
 from carpediem.lab import paper
 from carpediem.lab.records import RunRecord
-from carpediem.lab.tables import (
-    DASH,
-    all_tables,
-    paper_tables,
-    render_csv,
-    render_markdown,
-    render_text,
-    summary_table,
-    summary_tables,
-)
+from carpediem.lab.table import DASH, render_csv, render_markdown, render_text
+from carpediem.lab.tables import all_tables, paper_tables, summary_table, summary_tables
 
 CONFIG = {
     "recipe": "paper",

@@ -16,7 +16,8 @@ from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
 from carpediem.lab.records import read_runs
 from carpediem.lab.study import Study
-from carpediem.lab.tables import Table, render_markdown, render_text, summary_tables
+from carpediem.lab.table import Table, render_markdown, render_text
+from carpediem.lab.tables import summary_tables
 from carpediem.lab.tensorboard import write_events
 from carpediem.lab.wave import Training
 
