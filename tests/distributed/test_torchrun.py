@@ -1,6 +1,8 @@
 """Plain DDP in real processes, started by torchrun over gloo."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -87,6 +89,33 @@ def test_a_rank_that_is_killed_ends_the_others_and_all_resume_to_the_same_batche
     torchrun(2, tmp_path, "--resume")
     resumed = global_batches(tmp_path, 2, "-resumed")
     assert resumed == whole[3 * 7 + 2 :]
+
+
+def test_a_rank_that_waits_in_vain_says_what_to_do(tmp_path):
+    # Without torchrun, which would end the survivor before it can speak.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": "2",
+        "OMP_NUM_THREADS": "1",
+    }
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, SCRIPT, tmp_path, "--fault", "die"],
+            env=os.environ | meeting | {"RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = ranks[0].communicate(timeout=60)[1]
+    ranks[1].communicate(timeout=60)
+    assert ranks[0].returncode != 0
+    assert "RuntimeError: the ranks could not exchange what they observed; one of them has stopped" in said
+    assert "Start all of them again from their last checkpoint" in said
 
 
 def test_a_checkpoint_of_two_ranks_is_continued_by_four_and_by_one(tmp_path):

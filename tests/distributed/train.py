@@ -105,6 +105,8 @@ def main():
                         selector.observe(indices[:1].repeat(2), logits[:1].repeat(2, 1), labels[:1].repeat(2))
                 log.write(json.dumps([epoch, indices.tolist()]) + "\n")
                 log.flush()
+            if options.fault == "die" and epoch == 1 and rank == world - 1:
+                os.kill(os.getpid(), signal.SIGKILL)
     (options.out / f"probabilities-{world}-{rank}.json").write_text(
         json.dumps(selector.distribution.probabilities().tolist())
     )
