@@ -14,6 +14,14 @@ METHODS = {
     "active": "Active Bias",
     "recency": "Recency Bias",
 }
+# The settings of selection that each method reads; the others change nothing about its runs.
+METHOD_OPTIONS: dict[str, tuple[str, ...]] = {
+    "random": (),
+    "online": ("pressure", "schedule", "losses"),
+    "active": ("smoothness", "mode"),
+    "recency": ("window", "pressure", "schedule"),
+}
+SELECTION_OPTIONS = ("window", "pressure", "schedule", "smoothness", "mode", "losses")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +98,7 @@ class RunConfig:
     def warm_up_hash(self) -> str:
         """Names the warm-up, the same for every run that shares it."""
         shared = asdict(self)
-        for name in _SELECTION:
+        for name in ("method", *SELECTION_OPTIONS):
             del shared[name]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -135,6 +143,3 @@ class RunConfig:
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with other values."""
         return replace(self, **changes)
-
-
-_SELECTION = ("method", "window", "pressure", "schedule", "smoothness", "mode", "losses")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from carpediem.lab.config import METHODS, RunConfig
+from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
 from carpediem.lab.methods import build_selector
 from carpediem.lab.networks import fingerprint
@@ -46,7 +46,7 @@ class Plan:
     def runs_per_seed(self) -> int:
         """How many runs the study has for one data set and one seed."""
         different = {
-            (method, *((name, variation.get(name)) for name in _READS[method]))
+            (method, *((name, variation.get(name)) for name in METHOD_OPTIONS[method]))
             for method in self.methods
             for variation in self.variations
         }
@@ -102,14 +102,6 @@ PLANS: dict[str, Plan] = {
     "loss-distribution": Plan("Figure 4", "densenet-40-12", "momentum", ("cifar10",)),
     "index-comparison": Plan("Figure 3", "densenet-40-12", "momentum", ("cifar10",), methods=("recency",)),
 }
-# What each method reads: the other settings stay as the recipe has them, so that no run is trained twice.
-_READS: dict[str, set[str]] = {
-    "random": set(),
-    "online": {"pressure", "schedule", "losses"},
-    "active": {"smoothness", "mode"},
-    "recency": {"window", "pressure", "schedule"},
-}
-_SELECTION = set().union(*_READS.values())
 
 
 def plan_called(name: str) -> Plan:
@@ -129,9 +121,10 @@ def is_of_plan(run: RunRecord, plan: Plan) -> bool:
         settings["iterations"] = (
             plan.epochs * run.epochs[0]["iteration"] if run.epochs else config["iterations"]
         )
-    options = {name: settings.pop(name) for name in _SELECTION}
+    options = {name: settings.pop(name) for name in SELECTION_OPTIONS}
     wanted = [
-        options | {n: v for n, v in one.items() if n in _READS.get(method, ())} for one in plan.variations
+        options | {n: v for n, v in one.items() if n in METHOD_OPTIONS.get(method, ())}
+        for one in plan.variations
     ]
     return (
         method in plan.methods
@@ -204,7 +197,10 @@ def run_configs(
         for variation in variations:
             for text in methods:
                 chosen = parse_method(text, settings["draws"])
-                unread = {name: plain[name] for name in _SELECTION - _READS[chosen["method"]]}
+                unread = {
+                    name: plain[name]
+                    for name in set(SELECTION_OPTIONS) - set(METHOD_OPTIONS[chosen["method"]])
+                }
                 config = RunConfig.from_dict(
                     {**settings, **base, "seed": seed, **chosen, **variation, **unread}
                 )

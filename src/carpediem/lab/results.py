@@ -13,29 +13,12 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from carpediem.lab.config import METHODS
-from carpediem.lab.recipes import RECIPES
+from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS
+from carpediem.lab.recipes import PAPER, RECIPES
 from carpediem.lab.records import RunRecord
 
-# How batches are selected, field by field. Each method reads only its own: Random Batch at another pressure is
-# still the same Random Batch.
-_OPTIONS = {
-    "random": (),
-    "online": ("pressure", "schedule", "losses"),
-    "active": ("smoothness", "mode"),
-    "recency": ("window", "pressure", "schedule"),
-}
-_SELECTION = ("method", "draws", "window", "pressure", "schedule", "smoothness", "mode", "losses")
-
 # The paper's choice, by its grid search: cells with other values belong to the ablations.
-DEFAULTS: dict[str, Any] = {
-    "window": 10,
-    "pressure": 100.0,
-    "schedule": "decayed",
-    "smoothness": 0.02,
-    "mode": "sample",
-    "losses": "observe",
-}
+DEFAULTS: dict[str, Any] = {name: PAPER[name] for name in SELECTION_OPTIONS}
 _WORDS = {
     ("schedule", "constant"): "constant pressure",
     ("mode", "reweight"): "loss re-weighted",
@@ -291,13 +274,17 @@ def group_cells(records: Iterable[RunRecord]) -> list[Cell]:
 
 def setting_of(config: dict[str, Any]) -> str:
     """Everything but the seed and how batches are selected, as sorted JSON."""
-    rest = {name: value for name, value in config.items() if name not in (*_SELECTION, "seed")}
+    rest = {
+        name: value
+        for name, value in config.items()
+        if name not in ("method", "draws", *SELECTION_OPTIONS, "seed")
+    }
     return json.dumps(rest, sort_keys=True)
 
 
 def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     """How this run selects batches: its method, draws and the options that its method reads."""
-    options = _OPTIONS.get(config["method"], _SELECTION[2:])
+    options = METHOD_OPTIONS.get(config["method"], SELECTION_OPTIONS)
     return tuple((name, config.get(name, DEFAULTS.get(name))) for name in ("method", "draws", *options))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from carpediem.core.history import last_of_each
 from carpediem.selectors.base import check_range
 
 
@@ -33,21 +34,13 @@ def placed_values(
         expected = where.numel()
         if expected:
             check_range("indices", where, num_samples, "num_samples")
-            where, values = _last_of_each(where, values)
-            expected = where.numel() if values.shape == where.shape else expected
+            if values.shape == where.shape:
+                last = last_of_each(where, dropped=num_samples) < num_samples
+                where, values = where[last], values[last]
+                expected = where.numel()
     if values.shape != (expected,):
         raise ValueError(f"{name} must have shape ({expected},), one a sample, got {tuple(values.shape)}")
     good = values.isfinite() & (values >= 0)
     if not bool(good.all()):
         raise ValueError(f"{name} must be finite and at least 0, got {values[~good][0].item()}")
     return values, where
-
-
-def _last_of_each(where: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Drops all but the last value of an index that occurs more than once."""
-    if values.shape != where.shape:
-        return where, values
-    ordered, order = where.sort(stable=True)
-    last = torch.ones_like(ordered, dtype=torch.bool)
-    last[:-1] = ordered[1:] != ordered[:-1]
-    return ordered[last], values[order[last]]
