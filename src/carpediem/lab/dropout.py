@@ -7,8 +7,21 @@ the kernels around it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
+
+from carpediem.lab.kernel_use import takes_kernels
+
+
+@dataclass(frozen=True)
+class Drop:
+    """What a mask is a function of: the probability, the layer's number, and the int32 that changes with every step."""
+
+    rate: float
+    layer: int
+    seed: Tensor
 
 
 class CountedDropout(nn.Module):
@@ -30,12 +43,21 @@ class CountedDropout(nn.Module):
         self.register_buffer("seed", torch.zeros((), dtype=torch.int32))
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.rate == 0:
+        drop = self.now()
+        if drop is None:
             return x
+        if takes_kernels(x):
+            from carpediem.lab.kernels.drop import dropped  # not before: it needs Triton
+
+            return dropped(x, drop)
         place = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
         bits = mixed(place ^ mixed(self.seed + self.layer * 0x3C6EF35F % 2**31))
         keep = (bits & 0x7FFFFFFF) >= int(self.rate * 2**31)
         return x * keep * (1 / (1 - self.rate))
+
+    def now(self) -> Drop | None:
+        """How it drops in the coming step, or None where nothing is dropped."""
+        return Drop(self.rate, self.layer, self.seed) if self.training and self.rate > 0 else None
 
 
 def mixed(value: Tensor) -> Tensor:

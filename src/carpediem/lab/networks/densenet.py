@@ -1,9 +1,15 @@
 """DenseNet for small images: the plain kind, without bottlenecks and without compression."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
+from carpediem.lab.dropout import CountedDropout
+from carpediem.lab.kernel_use import takes_kernels
 from carpediem.lab.networks.initialise import initialise_convolutions
+from carpediem.lab.networks.norm_relu import NormReLU
+from carpediem.lab.networks.pointwise import Pointwise
 
 STEM_CHANNELS = 16
 BLOCKS = 3
@@ -17,13 +23,34 @@ class DenseLayer(nn.Module):
 
     def __init__(self, channels: int, growth: int, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm2d(channels)
+        self.norm = NormReLU(channels)
         self.conv = nn.Conv2d(channels, growth, 3, padding=1, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout: nn.Module = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        new = self.dropout(self.conv(torch.relu(self.norm(x))))
+        new = self.dropout(self.conv(self.norm(x)))
         return torch.cat([x, new], dim=1)
+
+
+def dense_block(x: Tensor, layers: Sequence[DenseLayer]) -> Tensor:
+    """Dense layers one after the other, which a CUDA device runs as kernels of our own."""
+    counted = [layer.dropout for layer in layers if isinstance(layer.dropout, CountedDropout)]
+    training = any(layer.training for layer in layers)
+    if not takes_kernels(x, training=training) or len(counted) < len(
+        layers
+    ):  # the kernels know no other dropout
+        for layer in layers:
+            x = layer(x)
+        return x
+    from carpediem.lab.kernels import dense_block as kernels
+
+    drops = [dropout.now() for dropout in counted]
+    parts = [kernels.Layer(*layer.norm.statistics(), drop) for layer, drop in zip(layers, drops, strict=True)]
+    weights = [w for layer in layers for w in (layer.norm.weight, layer.norm.bias, layer.conv.weight)]
+    norm = layers[-1].norm  # whose counters are enough for all
+    if not training:
+        return kernels.in_testing(x, parts, norm.arrivals, norm.eps, weights)
+    return kernels.in_training(x, parts, norm.arrivals, norm.eps, norm.momentum, weights)
 
 
 class Transition(nn.Module):
@@ -31,13 +58,17 @@ class Transition(nn.Module):
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm2d(channels)
-        self.conv = nn.Conv2d(channels, channels, 1, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = NormReLU(channels)
+        self.conv = Pointwise(channels, channels)
+        self.dropout: nn.Module = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.dropout(self.conv(torch.relu(self.norm(x))))
-        return nn.functional.avg_pool2d(x, 2)
+        x = self.conv(self.norm(x))
+        if isinstance(self.dropout, CountedDropout) and takes_kernels(x, training=self.training):
+            from carpediem.lab.kernels.drop import pooled
+
+            return pooled(x, self.dropout.now())
+        return nn.functional.avg_pool2d(self.dropout(x), 2)
 
 
 class DenseNet(nn.Module):
@@ -53,10 +84,15 @@ class DenseNet(nn.Module):
         in_channels: channels of the images, whose sides are at least 4.
         dropout: probability in [0, 1) of dropping an activation.
 
+    Attributes:
+        runs_uncompiled: its layers are kernels of their own on a CUDA device, with nothing left to compile.
+
     >>> net = DenseNet(10, 4, num_classes=5, in_channels=1, dropout=0.2)
     >>> net(torch.zeros(2, 1, 8, 8)).shape
     torch.Size([2, 5])
     """
+
+    runs_uncompiled = True
 
     def __init__(
         self, depth: int, growth: int, *, num_classes: int, in_channels: int, dropout: float
@@ -77,12 +113,20 @@ class DenseNet(nn.Module):
             for _ in range(layers):
                 stages.append(DenseLayer(channels, growth, dropout))
                 channels += growth
-        self.features = nn.Sequential(*stages, nn.BatchNorm2d(channels), nn.ReLU())
+        self.features = nn.ModuleList([*stages, NormReLU(channels)])
         self.classifier = nn.Linear(channels, num_classes)
         initialise_convolutions(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits, shape (b, num_classes), of images of shape (b, in_channels, h, w)."""
-        pooled = self.features(images).mean(dim=(2, 3))
-        logits: Tensor = self.classifier(pooled)
+        stem, *stages, norm = self.features
+        x = stem(images)
+        dense: list[DenseLayer] = []
+        for stage in stages:
+            if isinstance(stage, DenseLayer):
+                dense.append(stage)
+            else:
+                x, dense = stage(dense_block(x, dense)), []
+        x = dense_block(x, dense)
+        logits: Tensor = self.classifier(norm(x).mean(dim=(2, 3)))
         return logits

@@ -1,11 +1,13 @@
 """ResNet of bottlenecks for small images, narrower than ImageNet's."""
 
 from collections.abc import Sequence
+from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 from carpediem.lab.networks.initialise import initialise_convolutions
+from carpediem.lab.networks.norm_relu import NormReLU
+from carpediem.lab.networks.pointwise import Pointwise
 
 EXPANSION = 4
 
@@ -20,24 +22,26 @@ class Bottleneck(nn.Module):
 
     def __init__(self, channels: int, width: int, stride: int, dropout: float) -> None:
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(channels)
-        self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
-        self.norm2 = nn.BatchNorm2d(width)
+        self.norm1 = NormReLU(channels)
+        self.conv1 = Pointwise(channels, width)
+        self.norm2 = NormReLU(width)
         self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
-        self.norm3 = nn.BatchNorm2d(width)
+        self.norm3 = NormReLU(width)
         self.dropout = nn.Dropout(dropout)
-        self.conv3 = nn.Conv2d(width, EXPANSION * width, 1, bias=False)
+        self.conv3 = Pointwise(width, EXPANSION * width)
         self.project: nn.Module | None = None
         if stride != 1 or channels != EXPANSION * width:
-            self.project = nn.Conv2d(channels, EXPANSION * width, 1, stride=stride, bias=False)
+            self.project = Pointwise(channels, EXPANSION * width, stride)
 
-    def forward(self, x: Tensor) -> Tensor:
-        active = torch.relu(self.norm1(x))
+    def forward(self, x: Tensor, branch: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Two tensors whose sum is the block's output, of two (or one) whose sum is its input.
+
+        The sum is left to the next norm, which reads both anyway.
+        """
+        x, active = (x, self.norm1(x)) if branch is None else self.norm1.join(x, branch)
         shortcut: Tensor = x if self.project is None else self.project(active)
-        x = self.conv1(active)
-        x = self.conv2(torch.relu(self.norm2(x)))
-        x = self.conv3(self.dropout(torch.relu(self.norm3(x))))
-        return x + shortcut
+        x = self.conv2(self.norm2(self.conv1(active)))
+        return shortcut, self.conv3(self.norm3(x, self.dropout))
 
 
 class ResNet(nn.Module):
@@ -56,10 +60,16 @@ class ResNet(nn.Module):
         in_channels: channels of the images.
         dropout: probability in [0, 1) of dropping an activation.
 
+    Attributes:
+        runs_uncompiled: its layers are kernels of their own on a CUDA device, with nothing left to compile.
+
+    >>> import torch
     >>> net = ResNet((1, 1, 1, 1), width=4, num_classes=5, in_channels=1, dropout=0.2)
     >>> net(torch.zeros(2, 1, 8, 8)).shape
     torch.Size([2, 5])
     """
+
+    runs_uncompiled = True
 
     def __init__(
         self, blocks: Sequence[int], *, width: int, num_classes: int, in_channels: int, dropout: float
@@ -78,12 +88,16 @@ class ResNet(nn.Module):
                 stride = 2 if stage > 0 and block == 0 else 1
                 stages.append(Bottleneck(channels, width << stage, stride, dropout))
                 channels = EXPANSION * (width << stage)
-        self.features = nn.Sequential(*stages, nn.BatchNorm2d(channels), nn.ReLU())
+        self.features = nn.ModuleList([*stages, NormReLU(channels)])
         self.classifier = nn.Linear(channels, num_classes)
         initialise_convolutions(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits, shape (b, num_classes), of images of shape (b, in_channels, h, w)."""
-        pooled = self.features(images).mean(dim=(2, 3))
-        logits: Tensor = self.classifier(pooled)
+        stem, *blocks, norm = self.features
+        x, branch = blocks[0](stem(images), None)
+        for block in blocks[1:]:
+            x, branch = block(x, branch)
+        _, active = cast(NormReLU, norm).join(x, branch)
+        logits: Tensor = self.classifier(active.mean(dim=(2, 3)))
         return logits

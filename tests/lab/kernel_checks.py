@@ -1,0 +1,144 @@
+"""The kernels beside plain PyTorch, on a device that Triton runs on, or interpreted on the CPU; run as a program."""
+
+import sys
+
+import torch
+from torch.nn.functional import avg_pool2d, batch_norm, conv2d
+
+from carpediem.lab.dropout import CountedDropout, Drop
+from carpediem.lab.kernels import dense_block, drop, norm_relu
+
+EPS, MOMENTUM = 1e-5, 0.1
+
+
+def images(*shape, device, seed=0):
+    random = torch.Generator().manual_seed(seed)
+    made = torch.randn(shape, generator=random) * 2 + 3
+    return made.to(device).contiguous(memory_format=torch.channels_last).requires_grad_()
+
+
+def vectors(channels, device):
+    random = torch.Generator().manual_seed(channels)
+    return [torch.randn(channels, generator=random).to(device).requires_grad_() for _ in range(2)]
+
+
+def running(channels, device):
+    return torch.zeros(channels, device=device), torch.ones(channels, device=device)
+
+
+def counters(device):
+    return torch.zeros(16, dtype=torch.int32, device=device)
+
+
+def dropout(rate, layer, device):
+    """The same dropout for the kernels, or None, and as plain PyTorch does it."""
+    seed = torch.tensor(12345, dtype=torch.int32, device=device)
+    plain = CountedDropout(rate, layer)
+    plain.seed = seed.cpu()
+    return (Drop(rate, layer, seed) if rate else None), lambda x: plain(x.cpu()).to(device)
+
+
+def close(found, expected):
+    """Equal up to rounding, which may take a value in ten thousand across ReLU's corner, and its gradient with it."""
+    found, expected = found.detach().double(), expected.detach().double()
+    sums = found.dim() == 1  # over many values, one of which may have crossed the corner
+    apart = (found - expected).abs() > (2e-2 if sums else 1e-4) * expected.abs().max() + 1e-6
+    assert apart.double().mean() <= 1e-4, f"{int(apart.sum())} of {apart.numel()} values differ"
+
+
+def gradients(outputs, inputs):
+    random = torch.Generator().manual_seed(1)
+    total = sum((o * torch.randn(o.shape, generator=random).to(o.device)).sum() for o in outputs)
+    return torch.autograd.grad(total, inputs)
+
+
+def check_norm_relu(device, shape, rate, *, joins):
+    channels = shape[1]
+    x, branch = images(*shape, device=device), images(*shape, device=device, seed=1)
+    weight, bias = vectors(channels, device)
+    ours, plains, arrivals = running(channels, device), running(channels, device), counters(device)
+    by_kernel, by_torch = dropout(rate, 3, device)
+    arguments = (weight, bias, *ours, arrivals, EPS, MOMENTUM, by_kernel)
+    found = norm_relu.joined(x, branch, *arguments) if joins else (norm_relu.in_training(x, *arguments),)
+    total = x + branch if joins else x
+    expected = by_torch(torch.relu(batch_norm(total, *plains, weight, bias, True, MOMENTUM, EPS)))
+    inputs = [x, weight, bias, *([branch] if joins else [])]
+    outputs = (total, expected) if joins else (expected,)
+    for one, other in zip(
+        (*found, *ours, *gradients(found, inputs)),
+        (*outputs, *plains, *gradients(outputs, inputs)),
+        strict=True,
+    ):
+        close(one, other)
+    assert not arrivals.any()
+    tested = norm_relu.in_testing(x, *ours, weight, bias, EPS)
+    close(tested, torch.relu(batch_norm(x, *ours, weight, bias, False, MOMENTUM, EPS)))
+
+
+def check_dense_block(device, shape, growth, depth, rate):
+    x, start = images(*shape, device=device), shape[1]
+    weights, layers, plains, drops = [], [], [], []
+    for number in range(depth):
+        channels = start + growth * number
+        kernel = torch.randn(growth, channels, 3, 3, generator=torch.Generator().manual_seed(number)) / 10
+        weights += [*vectors(channels, device), kernel.to(device).requires_grad_()]
+        by_kernel, by_torch = dropout(rate, number, device)
+        layers.append(dense_block.Layer(*running(channels, device), by_kernel))
+        plains.append(running(channels, device))
+        drops.append(by_torch)
+
+    def plainly(*, training):
+        block = x
+        for number in range(depth):
+            weight, bias, kernel = weights[3 * number : 3 * number + 3]
+            active = torch.relu(batch_norm(block, *plains[number], weight, bias, training, MOMENTUM, EPS))
+            new = conv2d(active, kernel, padding=1)
+            block = torch.cat([block, drops[number](new) if training else new], 1)
+        return block
+
+    arrivals = counters(device)
+    found = dense_block.in_training(x, layers, arrivals, EPS, MOMENTUM, weights)
+    expected = plainly(training=True)
+    close(found, expected)
+    for one, other in zip(
+        gradients([found], [x, *weights]), gradients([expected], [x, *weights]), strict=True
+    ):
+        close(one, other)
+    for layer, (mean, variance) in zip(layers, plains, strict=True):
+        close(layer.running_mean, mean)
+        close(layer.running_var, variance)
+    close(dense_block.in_testing(x, layers, arrivals, EPS, weights), plainly(training=False))
+    assert not arrivals.any()
+
+
+def check_dropout(device, shape):
+    x = images(*shape, device=device)
+    by_kernel, by_torch = dropout(0.3, 5, device)
+    found, expected = drop.dropped(x, by_kernel), by_torch(x)
+    close(found, expected)
+    close(gradients([found], [x])[0], gradients([expected], [x])[0])
+
+
+def check_pooling(device, shape, rate):
+    x = images(*shape, device=device)
+    by_kernel, by_torch = dropout(rate, 5, device)
+    found, expected = drop.pooled(x, by_kernel), avg_pool2d(by_torch(x), 2)
+    close(found, expected)
+    close(gradients([found], [x])[0], gradients([expected], [x])[0])
+
+
+def check_all(device):
+    check_norm_relu(device, (4, 32, 8, 8), 0.0, joins=False)
+    check_norm_relu(device, (3, 20, 5, 7), 0.0, joins=True)  # neither rows nor columns fill their tiles
+    check_norm_relu(device, (8, 130, 9, 9), 0.2, joins=False)
+    check_norm_relu(device, (32, 8, 32, 32), 0.3, joins=False)  # many programs for few columns
+    check_dense_block(device, (4, 16, 9, 7), 12, 3, 0.0)
+    check_dense_block(device, (4, 70, 9, 7), 5, 2, 0.2)
+    check_dropout(device, (4, 70, 9, 7))
+    check_pooling(device, (4, 70, 8, 6), 0.2)
+    check_pooling(device, (4, 20, 9, 7), 0.0)  # odd sides
+
+
+if __name__ == "__main__":
+    check_all(sys.argv[1])
+    print("agrees")

@@ -1,0 +1,55 @@
+"""The lab's Triton kernels give what plain PyTorch gives."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from carpediem.lab.dropout import count_dropout
+from carpediem.lab.kernel_use import takes_kernels, without_kernels
+from carpediem.lab.networks import build
+
+CHECKS = Path(__file__).with_name("kernel_checks.py")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
+
+
+@needs_triton
+def test_the_kernels_agree_with_plain_pytorch():
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    interpreted = {"TRITON_INTERPRET": "1"} if device == "cpu" else {}
+    found = subprocess.run(
+        [sys.executable, CHECKS, device], env=os.environ | interpreted, capture_output=True, text=True
+    )
+    assert found.stdout.strip() == "agrees", found.stderr
+
+
+def test_a_batch_on_the_cpu_goes_through_plain_pytorch():
+    assert not takes_kernels(torch.zeros(2, 3, 4, 4).contiguous(memory_format=torch.channels_last))
+
+
+@needs_cuda
+@pytest.mark.parametrize("name", ["resnet-50", "densenet-40-12"])
+def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_without(name):
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    net = count_dropout(build(name, num_classes=10, in_channels=3, dropout=0.2)).cuda()
+    net = net.to(memory_format=torch.channels_last).train()
+    images = torch.randn(32, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
+    logits = net(images)
+    found = torch.autograd.grad(logits.square().sum(), list(net.parameters()))
+    with without_kernels():
+        plain = net(images)
+        expected = torch.autograd.grad(plain.square().sum(), list(net.parameters()))
+    torch.testing.assert_close(logits, plain, rtol=1e-3, atol=1e-3)
+    for one, other in zip(found, expected, strict=True):
+        assert (one - other).norm() < 5e-2 * other.norm() + 1e-6  # rounding grows through fifty layers
+    net.eval()
+    with torch.no_grad():
+        tested = net(images)
+    plain = net(images)  # whose gradients someone may want: no kernels
+    assert plain.requires_grad
+    torch.testing.assert_close(tested, plain, rtol=1e-3, atol=1e-3)
