@@ -1,28 +1,44 @@
-"""Images a second of the lab's engine on one CUDA device, for several numbers of runs side by side.
+"""Images a second of the lab's engine on one CUDA device, beside plain PyTorch, and what selection costs there.
 
-    python benchmarks/bench_training.py --net resnet-50 --runs 1 2 4 8 --profile
+    python benchmarks/bench_training.py [--net NET ...] [--runs N ...] [--only CASE ...] [--profile] [--json FILE]
 
-Every run is a replayed step of the recipe with Recency Bias, on images of noise. `--profile` adds what one step of one
-run spends its time on, kernel by kernel.
+Every engine runs the same step of the recipe on images of noise. Cases: `eager` (plain PyTorch with a DataLoader, and
+with the data on the device), `captured` (the step as a CUDA graph of plain layers), `compiled` (that, compiled),
+`runs` (as `carpediem` trains, several runs at once), `methods` (whole epochs with each selector beside Random Batch).
+Rates are the best of a few rounds. `--profile` adds what one step of one run spends its time on, kernel by kernel.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import torch
+from machine import describe_versions, source_fingerprint
+from training_ceilings import demand_of_a_step, measured_ceilings
+from training_eager import eager_step, from_device, from_loader
 
 from carpediem.lab.capture import Track
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import ImageData
+from carpediem.lab.kernel_use import without_kernels
 from carpediem.lab.learner import Learner
+from carpediem.lab.machine import describe_machine
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
 from carpediem.lab.recipes import RECIPES, recipe
-from carpediem.lab.source import place
+from carpediem.lab.source import Resident, place
 
-REPEATS = 3
+CASES = ("eager", "captured", "compiled", "runs", "methods")
+NETS = ("resnet-50", "densenet-40-12")
+BARS = {"resnet-50": 36_000, "densenet-40-12": 17_000}  # images a second with BAR_RUNS runs
+BAR_RUNS, BAR_START_UP, BAR_OVER_EAGER, BAR_METHOD = 8, 60, 5, 1.01
+ROUNDS = 3
+METHODS = ("random", "recency", "online", "active")
 
 
 def noise(samples: int) -> ImageData:
@@ -33,22 +49,130 @@ def noise(samples: int) -> ImageData:
     return ImageData("noise", images, labels, images[:1000], labels[:1000], tuple("0123456789"))
 
 
-def images_a_second(tracks: list[Track], steps: int) -> float:
-    """The best of a few measurements of all tracks together."""
-    best = 0.0
-    for _ in range(REPEATS):
-        for track in tracks:
-            track.learner.rewind()
-        torch.cuda.synchronize()
+class Bench:
+    """Measures one network; what it finds is printed as it comes and kept in `found`."""
+
+    def __init__(self, config: RunConfig, data: ImageData, device: torch.device, steps: int) -> None:
+        self.config, self.data, self.device, self.steps = config, data, device, steps
+        self.source = cast(Resident, place(data, config.normalisation, device))
+        self.found: dict[str, Any] = {}
+
+    def say(self, what: str, rate: float, note: str = "") -> None:
+        self.found[what] = rate
+        best_eager = max((v for k, v in self.found.items() if k.startswith("eager")), default=None)
+        ratio = f"{rate / best_eager:5.1f} × eager" if best_eager else ""
+        print(f"{self.config.net:15} {what:34} {rate:9,.0f} images/s {ratio} {note}", flush=True)
+
+    def eager(self) -> None:
+        """Plain PyTorch: with a DataLoader and with resident data, in float32 and under autocast."""
+        batch = self.config.batch_size
+        for name, autocast in (("float32", False), ("bf16 autocast", True)):
+            for where in ("DataLoader", "resident"):
+                batches = (
+                    from_loader(self.data, batch, self.device)
+                    if where == "DataLoader"
+                    else from_device(self.source, batch)
+                )
+                step = eager_step(self.config, self.source, batches, autocast=autocast)
+                self.say(f"eager, {where}, {name}", self._rate([step], self.steps // 3))
+
+    def captured(self) -> None:
+        with without_kernels():
+            self._one("captured", compiled=False)
+
+    def compiled(self) -> None:
+        with without_kernels():
+            self._one("captured and compiled", compiled=True)
+
+    def _one(self, what: str, *, compiled: bool) -> None:
         begin = time.perf_counter()
-        for _ in range(steps):
-            for track in tracks:
+        track = self._track(self._network(compiled), "recency", 0)
+        note = f"(ready after {time.perf_counter() - begin:.0f} s)"
+        self.say(what, self._rate([_stepping(track)], self.steps), note)
+
+    def runs(self, counts: list[int], *, profile: bool) -> None:
+        """As a study trains: several runs at once, each on a track of its own."""
+        begin = time.perf_counter()
+        tracks: list[Track] = []
+        network = self._network(None)
+        for count in sorted(counts):
+            while len(tracks) < count:
+                tracks.append(self._track(network, "recency", len(tracks)))
+            ready = time.perf_counter() - begin
+            rate = self._rate([_stepping(track) for track in tracks], self.steps)
+            self.say(f"{count} runs at once" if count > 1 else "1 run", rate, f"(ready after {ready:.0f} s)")
+            self.found[f"seconds until {count} runs were ready"] = ready
+            begin += time.perf_counter() - begin - ready  # measuring is no part of it
+        if profile:
+            print_kernels(tracks[0])
+
+    def methods(self) -> None:
+        """Seconds of an epoch, drawing and refresh included, for each method in turn beside Random Batch."""
+        network = self._network(None)
+        tracks = {method: self._track(network, method, 0) for method in METHODS}
+        seconds: dict[str, list[float]] = {method: [] for method in METHODS}
+        for _ in range(ROUNDS + 1):
+            for method, track in tracks.items():
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
                 with track.beside():
-                    track.step()
-        torch.cuda.synchronize()
-        images = steps * sum(track.learner.config.batch_size for track in tracks)
-        best = max(best, images / (time.perf_counter() - begin))
-    return best
+                    for _ in range(track.learner.begin_epoch()):
+                        track.step()
+                torch.cuda.synchronize()
+                seconds[method].append(time.perf_counter() - begin)
+        least = {method: min(found[1:]) for method, found in seconds.items()}
+        for method, found in least.items():
+            ratio = found / least["random"]
+            self.found[f"epoch with {method}, seconds"] = found
+            self.found[f"epoch with {method}, ratio"] = ratio
+            print(
+                f"{self.config.net:15} epoch with {method:23} {found:9.3f} s        {ratio:6.4f} × random",
+                flush=True,
+            )
+
+    def _network(self, compiled: bool | None) -> Network:
+        return Network(self.config, self.source.num_classes, 3, self.device, compiled=compiled)
+
+    def _track(self, network: Network, method: str, seed: int) -> Track:
+        own = self.config.with_(seed=seed, method=method)
+        selector = build_selector(own, self.source.num_samples, self.source.num_classes, self.device)
+        track = Track(Learner(own, network, self.source, [selector]))
+        # In the middle of the selection, where a method costs what it costs.
+        track.learner.sampler.set_epoch(own.epochs(self.source.num_samples) // 2)
+        with track.beside():
+            track.learner.begin_epoch()
+            track.learner.set_rate()
+        return track
+
+    def _rate(self, steps: list[Callable[[], None]], count: int) -> float:
+        """Images a second of all of them in turns: the best of a few rounds."""
+        best = 0.0
+        for _ in range(ROUNDS):
+            for step in steps:
+                step()
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(count):
+                for step in steps:
+                    step()
+            torch.cuda.synchronize()
+            images = count * len(steps) * self.config.batch_size
+            best = max(best, images / (time.perf_counter() - begin))
+        return best
+
+
+def _stepping(track: Track) -> Callable[[], None]:
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        with track.beside():
+            if done % track.learner.steps == 0:
+                track.learner.rewind()
+            track.step()
+        done += 1
+
+    return step
 
 
 def print_kernels(track: Track, steps: int = 3, most: int = 60) -> None:
@@ -61,35 +185,100 @@ def print_kernels(track: Track, steps: int = 3, most: int = 60) -> None:
             track.step()
         torch.cuda.synchronize()
     events = sorted(recorded.key_averages(), key=lambda event: -event.self_device_time_total)
+    total = sum(event.self_device_time_total for event in events) / steps
+    print(f"{total:9.1f} µs of kernels a step, {sum(event.count for event in events) / steps:.0f} of them")
     for event in events[:most]:
         print(
             f"{event.self_device_time_total / steps:9.1f} µs {event.count / steps:6.1f} × {event.key[:100]}"
         )
 
 
+def print_bars(net: str, found: dict[str, Any]) -> None:
+    """Each bar beside what was measured."""
+    total = found.get(f"{BAR_RUNS} runs at once")
+    eager = max((v for k, v in found.items() if k.startswith("eager")), default=None)
+    lines = []
+    if total is not None:
+        lines.append(
+            (f"images/s, {BAR_RUNS} runs", total, f"≥ {BARS.get(net, 0):,}", total >= BARS.get(net, 0))
+        )
+        ready = found[f"seconds until {BAR_RUNS} runs were ready"]
+        lines.append((f"start-up of {BAR_RUNS} runs, s", ready, f"≤ {BAR_START_UP}", ready <= BAR_START_UP))
+    if total is not None and eager is not None:
+        lines.append(
+            ("times plain eager", total / eager, f"≥ {BAR_OVER_EAGER}", total >= BAR_OVER_EAGER * eager)
+        )
+    if (ratio := found.get("epoch with recency, ratio")) is not None:
+        lines.append(("epoch with recency over random", ratio, f"≤ {BAR_METHOD}", ratio <= BAR_METHOD))
+    for what, value, bar, kept in lines:
+        print(f"{net:15} {what:34} {value:12,.3f}   {bar:9} {'ok' if kept else 'missed'}")
+
+
+def print_shares(net: str, found: dict[str, Any], device: torch.device) -> None:
+    """How much of the chip the fastest case used, by what a step asks for at least."""
+    ceilings, demand = measured_ceilings(device), demand_of_a_step(net)
+    rates = [v for k, v in found.items() if k.endswith("runs at once") or k == "1 run"]
+    if not rates:
+        return
+    operations, moved = max(rates) * demand.operations, max(rates) * demand.bytes
+    found |= {"matrix rate": ceilings.matrix_rate, "bandwidth": ceilings.bandwidth}
+    found |= {"operations a second": operations, "bytes a second": moved}
+    print(
+        f"{net:15} matrix rate {operations / 1e12:.0f} of {ceilings.matrix_rate / 1e12:.0f} TFLOP/s "
+        f"({operations / ceilings.matrix_rate:.0%}); memory at least {moved / 1e12:.2f} of "
+        f"{ceilings.bandwidth / 1e12:.2f} TB/s ({moved / ceilings.bandwidth:.0%})"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--net", default="resnet-50")
+    parser.add_argument("--net", nargs="+", default=list(NETS))
     parser.add_argument("--recipe", default="paper", choices=sorted(RECIPES))
-    parser.add_argument("--runs", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--runs", type=int, nargs="+", default=[1, 2, 4, 8, 12])
+    parser.add_argument("--only", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write machine, versions and what was found"
+    )
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(2, "error: this benchmark needs a CUDA device, and torch sees none\n")
     device = torch.device("cuda")
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")
-    settings = recipe(options.recipe)
-    config = RunConfig.from_dict(
+    data = noise(50_000)
+    about: dict[str, Any] = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": describe_machine(device),
+        "versions": describe_versions(),
+        "source": source_fingerprint(),
+        "found": {},
+    }
+    for net in options.net:
+        bench = Bench(_config(options.recipe, net), data, device, options.steps)
+        for case in options.only:
+            if case == "runs":
+                bench.runs(options.runs, profile=options.profile)
+            else:
+                getattr(bench, case)()
+        print_shares(net, bench.found, device)
+        print_bars(net, bench.found)
+        about["found"][net] = bench.found
+        if options.json:
+            options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _config(recipe_name: str, net: str) -> RunConfig:
+    return RunConfig.from_dict(
         {
-            **settings,
-            "recipe": options.recipe,
+            **recipe(recipe_name),
+            "recipe": recipe_name,
             "data": "noise",
             "data_fingerprint": "",
-            "net": options.net,
+            "net": net,
             "net_fingerprint": "",
             "optimizer": "momentum",
             "precision": "bf16",
@@ -97,24 +286,6 @@ def main() -> None:
             "method": "recency",
         }
     )
-    source = place(noise(50_000), config.normalisation, device)
-    network = Network(config, source.num_classes, 3, device)
-    tracks: list[Track] = []
-    begin = time.perf_counter()
-    for count in sorted(options.runs):
-        while len(tracks) < count:
-            own = config.with_(seed=len(tracks))
-            selector = build_selector(own, source.num_samples, source.num_classes, device)
-            tracks.append(Track(Learner(own, network, source, [selector])))
-            tracks[-1].learner.begin_epoch()
-            tracks[-1].learner.set_rate()
-        ready = time.perf_counter() - begin
-        speed = images_a_second(tracks[:count], min(options.steps, tracks[0].learner.steps))
-        print(
-            f"{options.net}, {count:2d} runs: {speed:9,.0f} images/s (ready after {ready:.0f} s)", flush=True
-        )
-    if options.profile:
-        print_kernels(tracks[0])
 
 
 if __name__ == "__main__":

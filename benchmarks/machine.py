@@ -30,8 +30,8 @@ def describe_machine() -> Description:
 
 def describe_versions() -> dict[str, str]:
     """Versions of all that is measured."""
-    packages = {name: version(name) for name in ("carpediem", "torch", "numpy")}
-    return {"python": platform.python_version(), **packages}
+    packages = {name: version(name) for name in ("torch", "numpy")}
+    return {"python": platform.python_version(), **packages, "carpediem": carpediem.__version__}
 
 
 def source_fingerprint() -> str:

@@ -41,7 +41,7 @@ def train_epoch(learner):
         learner.set_rate()
         learner.step()
         learner.iteration += 1
-    return learner.end_epoch(steps) | learner.evaluate()
+    return learner.end_epoch(steps) | learner.evaluate()()
 
 
 def fresh_net(learner):
@@ -146,7 +146,7 @@ def test_runs_side_by_side_read_their_own_batches_of_one_streamed_set(make, toy)
             learner.set_rate()
             learner.step()
             learner.iteration += 1
-    assert [learner.end_epoch(steps[0]) | learner.evaluate() for learner in together] == expected
+    assert [learner.end_epoch(steps[0]) | learner.evaluate()() for learner in together] == expected
 
 
 def test_neighbouring_seeds_take_their_dropout_from_far_apart(make):
@@ -199,7 +199,7 @@ def test_evaluation_is_that_of_every_test_image_once(make, toy, monkeypatch, siz
         train_epoch(learner)
     with torch.no_grad():
         logits = current_net(learner)(normalise(toy.test_images.float()))
-    found = learner.evaluate()
+    found = learner.evaluate()()
     assert found["test_loss"] == pytest.approx(F.cross_entropy(logits, toy.test_labels).item(), rel=1e-5)
     wrong = sum(int(row.argmax()) != int(label) for row, label in zip(logits, toy.test_labels, strict=True))
     assert found["test_error"] == 100 * wrong / 25
@@ -210,7 +210,7 @@ def test_evaluation_changes_nothing(make):
     learner = make("random", dropout=0.3)
     train_epoch(learner)
     before = learner.state_dict()
-    learner.evaluate()
+    learner.evaluate()()
     after = learner.state_dict()
     assert all(torch.equal(before["buffers"][name], after["buffers"][name]) for name in before["buffers"])
 

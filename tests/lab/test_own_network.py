@@ -85,7 +85,7 @@ def train_epoch(learner):
         learner.set_rate()
         learner.step()
         learner.iteration += 1
-    return learner.end_epoch(steps) | learner.evaluate()
+    return learner.end_epoch(steps) | learner.evaluate()()
 
 
 # Frozen parameters

@@ -56,7 +56,7 @@ def test_a_forked_run_equals_one_trained_alone_from_the_start(
                 learner.step()
                 learner.iteration += 1
             record = {"epoch": epoch, "iteration": learner.iteration, "side_by_side": 1}
-            alone.append(record | learner.end_epoch(steps) | learner.evaluate())
+            alone.append(record | learner.end_epoch(steps) | learner.evaluate()())
         assert forked[config.hash] == json.loads(json.dumps(alone))
         assert_same_state(final(tmp_path, config), learner.state_dict())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,10 +53,19 @@ class Learner:
             self.selectors[0], batch_size=config.batch_size, seed=config.seed, draws=draws
         )
         self._parameters, self._buffers = network.fresh_tensors(config.seed)
-        for parameter in self._parameters.values():
-            parameter.requires_grad_(True)
+        self._scratch = {name: self._buffers.pop(name) for name in network.scratch_names}
         self._velocity = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
         self._generator = torch.Generator(device).manual_seed(config.seed)
+        # What the network computes with: in bf16, copies of the weights, made anew after each update.
+        self._rounded = (
+            {n: p.bfloat16() for n, p in self._parameters.items() if p.dim() > 1}
+            if config.precision == "bf16"
+            else {}
+        )
+        self._working = self._parameters | self._rounded
+        for tensor in self._working.values():
+            tensor.requires_grad_(True)
+        self._gradients = {n: torch.empty_like(self._parameters[n]) for n in self._rounded}
         self._augment = augmentation(config.augmentation)
         self._rate = torch.zeros((), device=device)
         # Every dropout layer reads this one number, which changes with each step.
@@ -66,6 +75,8 @@ class Learner:
         self._batches = torch.zeros(shape, dtype=torch.int64, device=device)
         self._losses = torch.zeros(shape, device=device)
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
+        self._test_loss = torch.zeros((), device=device)
+        self._test_wrong = torch.zeros((), dtype=torch.int64, device=device)
         self.iteration = 0
 
     @property
@@ -124,32 +135,50 @@ class Learner:
         images = self.data.normalise(self._augment(pixels, self._generator))
         if self.network.device.type == "cuda":
             images = images.contiguous(memory_format=torch.channels_last)
-        logits = self.network.train_logits(self._parameters | self._buffers, images).float()
+        logits = self.network.train_logits(self._tensors(), images).float()
         losses = cross_entropy(logits, labels, reduction="none")
         weights = self.selectors[0].loss_weights(indices)
         loss = (losses if weights is None else losses * weights).mean()
-        self._update(torch.autograd.grad(loss, list(self._parameters.values())))
+        self._update(torch.autograd.grad(loss, list(self._working.values())))
         for selector in self.selectors:
             selector.observe(indices, logits, labels)
         self._losses.index_copy_(0, self._step, losses.detach()[None])
         self._step += 1
         self._dropout_seed += 1
 
+    def _tensors(self) -> dict[str, Tensor]:
+        """What the network is a function of, by name."""
+        return self._working | self._buffers | self._scratch
+
     @torch.no_grad()
     def _update(self, gradients: Sequence[Tensor]) -> None:
         """Stochastic gradient descent with weight decay, and momentum unless the optimizer is plain."""
-        config, grads = self.config, list(gradients)
-        parameters, velocity = list(self._parameters.values()), list(self._velocity.values())
-        if config.weight_decay:
-            torch._foreach_add_(grads, parameters, alpha=config.weight_decay)
-        if config.optimizer == "momentum":
-            torch._foreach_mul_(velocity, config.momentum)
-            torch._foreach_add_(velocity, grads)
-            if config.nesterov:
-                torch._foreach_add_(grads, velocity, alpha=config.momentum)
-            else:
-                grads = velocity
-        torch._foreach_sub_(parameters, torch._foreach_mul(grads, self._rate))
+        config, found = self.config, dict(zip(self._working, gradients, strict=True))
+        if self._rounded:
+            torch._foreach_copy_(list(self._gradients.values()), [found[n] for n in self._rounded])
+        found |= self._gradients
+        has_momentum = config.optimizer == "momentum"
+        torch._fused_sgd_(
+            list(self._parameters.values()),
+            list(found.values()),
+            list(self._velocity.values()) if has_momentum else [],
+            weight_decay=config.weight_decay,
+            momentum=config.momentum if has_momentum else 0.0,
+            lr=self._rate,
+            dampening=0.0,
+            nesterov=has_momentum and config.nesterov,
+            maximize=False,
+            is_first_step=False,  # the velocity starts at zero, which comes to the same
+        )
+        self._round()
+
+    @torch.no_grad()
+    def _round(self) -> None:
+        """Makes the copies in bf16 equal to the parameters."""
+        if self._rounded:
+            torch._foreach_copy_(
+                list(self._rounded.values()), [self._parameters[name] for name in self._rounded]
+            )
 
     def set_rate(self) -> None:
         """Sets the learning rate of the coming step; to be called before each one."""
@@ -175,26 +204,42 @@ class Learner:
             },
         }
 
-    @torch.no_grad()
-    def evaluate(self) -> dict[str, Any]:
-        """Loss and error (in percent) on the test set."""
-        loss = torch.zeros((), device=self.network.device)
-        wrong = torch.zeros((), dtype=torch.int64, device=self.network.device)
+    def evaluate(
+        self, on_part: Callable[[Tensor, Tensor], None] | None = None
+    ) -> Callable[[], dict[str, Any]]:
+        """Puts the test set through the network, part by part. Nothing here waits for the device.
+
+        Args:
+            on_part: what does as `test_part`, if not that itself.
+
+        Returns:
+            What waits, and then gives loss and error (in percent).
+        """
+        self._test_loss.zero_()
+        self._test_wrong.zero_()
         with self._own_randomness():
             for images, labels in self.data.parts(test=True):
-                logits = self._test_logits(images)
-                loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
-                wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
+                (on_part or self.test_part)(images, labels)
+        return self._tested
+
+    @torch.no_grad()
+    def test_part(self, images: Tensor, labels: Tensor) -> None:
+        """Adds what one part of the test set gives."""
+        logits = self._test_logits(images)
+        self._test_loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
+        self._test_wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
+
+    def _tested(self) -> dict[str, Any]:
         return {
-            "test_loss": float(loss) / self.data.num_tested,
-            "test_error": 100 * int(wrong) / self.data.num_tested,
+            "test_loss": float(self._test_loss) / self.data.num_tested,
+            "test_error": 100 * int(self._test_wrong) / self.data.num_tested,
         }
 
     def _test_logits(self, images: Tensor) -> Tensor:
         images = self.data.normalise(images.float())
         if self.network.device.type == "cuda":
             images = images.contiguous(memory_format=torch.channels_last)
-        return self.network.test_logits(self._parameters | self._buffers, images).float()
+        return self.network.test_logits(self._tensors(), images).float()
 
     @torch.no_grad()
     def _training_losses(self) -> Tensor:
@@ -231,6 +276,7 @@ class Learner:
         for kind, group in groups.items():
             for name, tensor in group.items():
                 tensor.copy_(state[kind][name])
+        self._round()
         self._generator.set_state(state["generator"])
         self.sampler.load_state_dict(state["sampler"])
         self.iteration = state["iteration"]

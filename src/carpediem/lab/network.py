@@ -14,6 +14,7 @@ from carpediem.lab import networks
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import find_weights
 from carpediem.lab.dropout import CountedDropout, count_dropout
+from carpediem.lab.networks.norm_relu import NormReLU
 from carpediem.lab.usercode import told_of
 
 Tensors = dict[str, Tensor]
@@ -27,13 +28,16 @@ class Network:
         config: its net, weights, dropout and precision count.
         num_classes: columns of the logits.
         in_channels: channels of the images.
-        device: where it runs; on a CUDA device it is compiled, once for all runs.
+        device: where it runs.
         data_dir: where the file of trained weights lies, for configurations that start from one.
+        compiled: whether it is compiled, once for all runs; by default on a CUDA device, unless the network is
+            made of kernels of its own (`runs_uncompiled`).
 
     Attributes:
         train_logits, test_logits: (tensors by name, images) -> logits; the former updates the running
             statistics among the tensors.
         seed_names: the buffers that hold the seed of a dropout layer.
+        scratch_names: the buffers that hold nothing between two calls.
     """
 
     def __init__(
@@ -43,14 +47,17 @@ class Network:
         in_channels: int,
         device: torch.device,
         data_dir: Path | None = None,
+        *,
+        compiled: bool | None = None,
     ) -> None:
-        self.device, self.config = device, config
+        self.device, self.config, self._compiled = device, config, compiled
         self._weights = None if config.weights is None else find_weights(config.net, data_dir)
         self.num_classes, self.in_channels = num_classes, in_channels
         self.train_logits = self._forward(training=True)
         self.test_logits = self._forward(training=False)
-        modules = self._seeded(0).named_modules()
-        self.seed_names = [f"{name}.seed" for name, module in modules if isinstance(module, CountedDropout)]
+        modules = dict(self._seeded(0).named_modules())
+        self.seed_names = [f"{name}.seed" for name, m in modules.items() if isinstance(m, CountedDropout)]
+        self.scratch_names = [f"{name}.arrivals" for name, m in modules.items() if isinstance(m, NormReLU)]
 
     def fresh_tensors(self, seed: int) -> tuple[Tensors, Tensors]:
         """What is trained of a new network, and what is not, by name; the same for a seed on every device.
@@ -95,7 +102,10 @@ class Network:
                 logits: Tensor = functional_call(net, tensors, (images,))
             return logits
 
-        run: Forward = torch.compile(forward, dynamic=False, fullgraph=True) if kind == "cuda" else forward
+        compiled = self._compiled
+        if compiled is None:
+            compiled = kind == "cuda" and not getattr(net, "runs_uncompiled", False)
+        run: Forward = torch.compile(forward, dynamic=False, fullgraph=True) if compiled else forward
         if ":" not in self.config.net:
             return run
 

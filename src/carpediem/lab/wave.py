@@ -195,12 +195,8 @@ class Wave:
             self._step_all(active, tracks, steps)
             for training in active:
                 self._tick(training, begin)
-            for training, track, count in zip(active, tracks, steps, strict=True):
-                begin = time.perf_counter()
-                with track.beside():
-                    record = training.learner.end_epoch(count) | training.learner.evaluate()
-                training.seconds_with_evaluation += time.perf_counter() - begin
-                self._write(training, record, beside=len(active))
+            for training, count, tested in zip(active, steps, self._test_all(active, tracks), strict=True):
+                self._write(training, training.learner.end_epoch(count) | tested, beside=len(active))
             going = [(a, t) for a, t in zip(active, tracks, strict=True) if not a.finished]
             active, tracks = [a for a, _ in going], [t for _, t in going]
 
@@ -214,6 +210,16 @@ class Wave:
                     training.learner.iteration += 1
         for track in tracks:
             track.wait()
+
+    def _test_all(self, active: list[Training], tracks: list[Track]) -> list[dict[str, Any]]:
+        begin, evaluations = time.perf_counter(), []
+        for training, track in zip(active, tracks, strict=True):
+            with track.beside():
+                evaluations.append(training.learner.evaluate(track.test_part))
+        for training, track in zip(active, tracks, strict=True):
+            track.wait()
+            training.seconds_with_evaluation += time.perf_counter() - begin
+        return [finish() for finish in evaluations]
 
     def _save(self, training: Training) -> None:
         """Writes the state, on a device while the next epoch trains: there, writing takes as long as training."""
