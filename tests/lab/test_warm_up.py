@@ -34,6 +34,11 @@ def assert_same_state(one, other):
                 torch.equal(value, theirs[name]) if isinstance(value, torch.Tensor) else value == theirs[name]
             )
             assert same, name
+    for name, value in one["samples"].items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value.nan_to_num(-1.0), other["samples"][name].nan_to_num(-1.0)), name
+    for name, value in one["samples"]["trails"].items():
+        assert torch.equal(value, other["samples"]["trails"][name]), name
 
 
 @pytest.mark.parametrize("settings", [{}, {"draws": "independent", "mode": "reweight", "losses": "evaluate"}])

@@ -11,9 +11,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from carpediem import AdaptiveSampler, OnlineBatch, RecencyBias, Selector
+from carpediem.core.shapes import MAX_WINDOW
 from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
 from carpediem.lab.network import Network
+from carpediem.lab.observer import SampleObserver
 from carpediem.lab.source import IGNORED, Source
 from carpediem.selectors.base import Draws
 
@@ -39,10 +41,17 @@ class Learner:
         network: the architecture, shared by runs.
         data: the data set, shared by runs.
         selectors: the first draws the batches; all observe (during a shared warm-up every method must).
+        window: how many predictions of each sample are kept for its record. [default: the run's]
     """
 
     def __init__(
-        self, config: RunConfig, network: Network, data: Source, selectors: Sequence[Selector]
+        self,
+        config: RunConfig,
+        network: Network,
+        data: Source,
+        selectors: Sequence[Selector],
+        *,
+        window: int | None = None,
     ) -> None:
         draws: Draws = "systematic" if config.draws == "systematic" else "independent"
         self.config, self.network, self.selectors = config, network, list(selectors)
@@ -74,6 +83,15 @@ class Learner:
         shape = (self.steps, config.batch_size)
         self._batches = torch.zeros(shape, dtype=torch.int64, device=device)
         self._losses = torch.zeros(shape, device=device)
+        self._predictions = torch.zeros(shape, dtype=torch.int32, device=device)
+        # Methods that keep no window may be given one of any length.
+        self.observer: SampleObserver | None = SampleObserver(
+            data.num_samples,
+            data.num_classes,
+            min(window or config.window, MAX_WINDOW),
+            config.epochs(data.num_samples),
+            device,
+        )
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
         self._test_loss = torch.zeros((), device=device)
         self._test_wrong = torch.zeros((), dtype=torch.int64, device=device)
@@ -143,6 +161,7 @@ class Learner:
         for selector in self.selectors:
             selector.observe(indices, logits, labels)
         self._losses.index_copy_(0, self._step, losses.detach()[None])
+        self._predictions.index_copy_(0, self._step, logits.detach().argmax(1).int()[None])
         self._step += 1
         self._dropout_seed += 1
 
@@ -188,6 +207,8 @@ class Learner:
 
     def end_epoch(self, steps: int) -> dict[str, Any]:
         """What the epoch was like: the training side of its record."""
+        if self.observer is not None:
+            self.observer.take_in(self._batches[:steps], self._predictions[:steps], self._losses[:steps])
         losses = self._losses[:steps].flatten()
         drawn = len(torch.unique(self._batches[:steps]))
         logs = losses.clamp(min=1e-6).log10().cpu()
@@ -262,6 +283,7 @@ class Learner:
             "sampler": self.sampler.state_dict(),
             "iteration": self.iteration,
             "selectors": [_on_host(selector.state_dict()) for selector in self.selectors],
+            "samples": None if self.observer is None else self.observer.state_dict(),
         }
 
     @torch.no_grad()
@@ -282,6 +304,12 @@ class Learner:
         self.iteration = state["iteration"]
         for selector, own in zip(self.selectors, state["selectors"], strict=True):
             selector.load_state_dict(own)
+        # A state of an earlier version does not know what its epochs did: such a run leaves no sample records.
+        samples = state.get("samples")
+        if samples is None:
+            self.observer = None
+        elif self.observer is not None:
+            self.observer.load_state_dict(samples)
 
 
 def seen_by(selector: Selector) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class RunFolder:
     config.json     the whole configuration
     epochs.jsonl    one line a finished epoch
     checkpoint.pt   the state after the last epoch, and checkpoint.previous.pt the one before
+    samples.npz     what the run did with every sample; gallery.npz and trails.npz show some of them (`lab.samples`)
     done.json       there when the run has finished
     .lock           held by the process that writes, from `begin` to `end`
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Protocol
 
@@ -22,6 +22,8 @@ class Source(Protocol):
 
     Attributes:
         num_samples, num_tested, num_classes: sizes of the training set and the test set, number of classes.
+        classes: the class names.
+        train_labels: the label of every training sample, on the host.
         normalise: (b, c, h, w) on the 0..255 scale to what a network takes.
         is_resident: `fetch` only computes on the device, so that it may be recorded in a CUDA graph.
     """
@@ -29,6 +31,8 @@ class Source(Protocol):
     num_samples: int
     num_tested: int
     num_classes: int
+    classes: tuple[str, ...]
+    train_labels: Tensor
     normalise: Normalisation
     is_resident: bool
 
@@ -44,6 +48,9 @@ class Source(Protocol):
     def parts(self, *, test: bool) -> Iterator[tuple[Tensor, Tensor]]:
         """The test or the training set in equal parts, the last filled up with images of label -100."""
 
+    def images_of(self, indices: Sequence[int]) -> Tensor:
+        """Training images (uint8), read without the device."""
+
 
 class Resident:
     """The whole data set on a device, shared by all runs there."""
@@ -53,6 +60,11 @@ class Resident:
     def __init__(self, data: ImageData, normalise: Normalisation, device: torch.device) -> None:
         self.num_samples, self.num_tested = len(data.train_labels), len(data.test_labels)
         self.num_classes, self.normalise = data.num_classes, normalise
+        self.classes, self.train_labels, self._train_images = (
+            data.classes,
+            data.train_labels,
+            data.train_images,
+        )
         self.images, self.labels = data.train_images.to(device), data.train_labels.to(device)
         self._test = (data.test_images.to(device), data.test_labels.to(device))
 
@@ -73,6 +85,9 @@ class Resident:
                 images[start : start + size], labels[start : start + size], min(size, len(labels))
             )
 
+    def images_of(self, indices: Sequence[int]) -> Tensor:
+        return self._train_images[torch.tensor(indices)]
+
 
 class Streamed:
     """A data set too large for the device, read by the workers of a DataLoader."""
@@ -85,6 +100,7 @@ class Streamed:
         self._train, self._test = _datasets(data)
         self.num_samples, self.num_tested = len(self._train), len(self._test)
         self.num_classes, self.normalise = data.num_classes, normalise
+        self.classes, self.train_labels = data.classes, self._train.labels
         self._device, self._workers, self._image_size = device, workers, data.image_size
         self._coming: Iterator[list[Tensor]] = iter(())
 
@@ -105,6 +121,9 @@ class Streamed:
         cut = [places[start : start + size] for start in range(0, len(places), size)]
         for images, labels in self._loader(chosen, batch_sampler=cut):
             yield filled_up(self._placed(images), self._placed(labels), size)
+
+    def images_of(self, indices: Sequence[int]) -> Tensor:
+        return torch.stack([self._train[index][0] for index in indices])
 
     def _loader(self, data: _Sized, batch_sampler: list[list[int]]) -> DataLoader[tuple[Tensor, int]]:
         return DataLoader(

@@ -17,7 +17,10 @@ from carpediem.lab.machine import describe_machine
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
 from carpediem.lab.runfolder import RunFolder
+from carpediem.lab.samplefiles import write_sample_files
 from carpediem.lab.source import Source
+
+SAMPLES_EVERY = 60.0  # seconds between two writings of a run's sample files, but for the last
 
 OnEpoch = Callable[["Training", dict[str, Any]], None]
 
@@ -32,6 +35,7 @@ class Training:
     until: int  # epochs
     is_warm_up: bool = False
     writing: Future[None] | None = None
+    samples_written: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     seconds_with_evaluation: float = 0.0
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -123,7 +127,10 @@ class Wave:
     def _training(self, configs: list[RunConfig], folder: RunFolder, until: int) -> Training:
         device, data = self.network.device, self.data
         selectors = [build_selector(c, data.num_samples, data.num_classes, device) for c in configs]
-        return Training(configs, Learner(configs[0], self.network, data, selectors), folder, until)
+        # The longest window of all: a run that is forked off keeps its own part of it.
+        window = max(c.window for c in configs)
+        learner = Learner(configs[0], self.network, data, selectors, window=window)
+        return Training(configs, learner, folder, until)
 
     def _warm_up(self, fresh: list[Training]) -> None:
         """Trains the warm-up of each group of runs once, all selectors looking on, and hands every run its state."""
@@ -223,11 +230,21 @@ class Wave:
 
     def _save(self, training: Training) -> None:
         """Writes the state, on a device while the next epoch trains: there, writing takes as long as training."""
+        state = training.state()
         if self._writer is None:
-            training.folder.save(training.state())
+            self._put_down(training, state)
         else:
             self._saved(training)
-            training.writing = self._writer.submit(training.folder.save, training.state())
+            training.writing = self._writer.submit(self._put_down, training, state)
+
+    def _put_down(self, training: Training, state: dict[str, Any]) -> None:
+        """Writes the state and, now and then, the sample files. Touches no device: another thread may be recording."""
+        training.folder.save(state)
+        since = time.monotonic() - training.samples_written
+        if not training.is_warm_up and not training.finished and since > SAMPLES_EVERY:
+            training.samples_written = time.monotonic()
+            if state["samples"] is not None:
+                write_sample_files(training.folder.folder, state["samples"], self.data)
 
     def _saved(self, training: Training) -> None:
         """Returns when the state is on disk."""
@@ -265,6 +282,9 @@ class Wave:
 
     def _finish(self, training: Training) -> None:
         self._saved(training)
+        if training.learner.observer is not None:
+            state = training.learner.observer.state_dict()
+            write_sample_files(training.folder.folder, state, self.data)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         training.folder.finish({"finished": now, **describe_machine(self.network.device)})
 
