@@ -282,6 +282,11 @@ def setting_of(config: dict[str, Any]) -> str:
     return json.dumps(rest, sort_keys=True)
 
 
+def without_warm_up(cell: Cell) -> str:
+    """The setting, but for the warm-up, which a longer window makes longer."""
+    return json.dumps({name: value for name, value in json.loads(cell.setting).items() if name != "warm_up"})
+
+
 def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     """How this run selects batches: its method, draws and the options that its method reads."""
     options = METHOD_OPTIONS.get(config["method"], SELECTION_OPTIONS)

@@ -24,6 +24,7 @@ from carpediem.lab.results import (
     relative_reduction,
     shared_means,
     time_to_error,
+    without_warm_up,
 )
 from carpediem.lab.table import Column, Table, Value
 
@@ -275,14 +276,14 @@ def _grid_cells(cells: list[Cell]) -> list[Cell]:
         if _key(cell) in {("resnet-50", data, "momentum") for data in ("cifar10", "cifar100")}
         and (cell.method == "random" or (cell.method == "recency" and cell.options["schedule"] == "decayed"))
     ]
-    varied = {_without_warm_up(cell) for cell in eligible if not cell.is_default}
-    return [cell for cell in eligible if _without_warm_up(cell) in varied]
+    varied = {without_warm_up(cell) for cell in eligible if not cell.is_default}
+    return [cell for cell in eligible if without_warm_up(cell) in varied]
 
 
 def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
     data_sets = ("cifar10", "cifar100")
     groups = {
-        d: _one_setting([c for c in cells if c.config["data"] == d], _without_warm_up) for d in data_sets
+        d: _one_setting([c for c in cells if c.config["data"] == d], without_warm_up) for d in data_sets
     }
     cells = [cell for group in groups.values() for cell in group]
     recency = [cell for cell in cells if cell.method == "recency"]
@@ -465,11 +466,6 @@ def _is_classified(cell: Cell) -> bool:
 
 def _key(cell: Cell) -> tuple[str, str, str]:
     return (cell.config["net"], cell.config["data"], cell.config["optimizer"])
-
-
-def _without_warm_up(cell: Cell) -> str:
-    """The setting, but for the warm-up, which a longer window makes longer."""
-    return json.dumps({name: value for name, value in json.loads(cell.setting).items() if name != "warm_up"})
 
 
 def _plain_name(cell: Cell, among: Iterable[Cell]) -> str:
