@@ -20,7 +20,8 @@ from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.samplefiles import write_sample_files
 from carpediem.lab.source import Source
 
-SAMPLES_EVERY = 60.0  # seconds between two writings of a run's sample files, but for the last
+# Sample files are written at a run's end and, while it trains, at most this often and for 1% of the time.
+SAMPLES_EVERY = 60.0  # seconds
 
 OnEpoch = Callable[["Training", dict[str, Any]], None]
 
@@ -35,7 +36,7 @@ class Training:
     until: int  # epochs
     is_warm_up: bool = False
     writing: Future[None] | None = None
-    samples_written: float = field(default_factory=time.monotonic)
+    samples_due: float = field(default_factory=lambda: time.monotonic() + SAMPLES_EVERY)
     seconds: float = 0.0
     seconds_with_evaluation: float = 0.0
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -240,11 +241,12 @@ class Wave:
     def _put_down(self, training: Training, state: dict[str, Any]) -> None:
         """Writes the state and, now and then, the sample files. Touches no device: another thread may be recording."""
         training.folder.save(state)
-        since = time.monotonic() - training.samples_written
-        if not training.is_warm_up and not training.finished and since > SAMPLES_EVERY:
-            training.samples_written = time.monotonic()
-            if state["samples"] is not None:
-                write_sample_files(training.folder.folder, state["samples"], self.data)
+        begin = time.monotonic()
+        ends_here = training.is_warm_up or training.finished
+        if state["samples"] is not None and not ends_here and begin >= training.samples_due:
+            write_sample_files(training.folder.folder, state["samples"], self.data)
+            now = time.monotonic()
+            training.samples_due = now + max(SAMPLES_EVERY, 100 * (now - begin))
 
     def _saved(self, training: Training) -> None:
         """Returns when the state is on disk."""
