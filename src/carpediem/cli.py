@@ -20,6 +20,7 @@ from carpediem.lab.atomic import write_whole
 from carpediem.lab.cli_config import config_option
 from carpediem.lab.config import RunConfig
 from carpediem.lab.curves import write_curves
+from carpediem.lab.export import FORMATS, export_samples
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
@@ -410,6 +411,41 @@ def publish(
         typer.echo(file)
 
 
+@app.command()
+@tidy
+def export(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of studies.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write; .csv or .parquet says in which format. [default: samples in the first DIR]"
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv or parquet. [default: as --out ends, else both]")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only runs of this method, such as recency; may be repeated.")
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Only runs with this seed; may be repeated.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="Only the run of this name in DIR/runs; may be repeated.")
+    ] = None,
+) -> None:
+    """What runs found out about every training sample, a line each: to prune data with, or to check its labels."""
+    files = export_samples(
+        folders,
+        out=out,
+        formats=_formats(out, form),
+        methods=method or (),
+        seeds=seed or (),
+        runs=run or (),
+        complain=lambda message: typer.echo(f"note: {message}", err=True),
+    )
+    for file in files:
+        typer.echo(file)
+
+
 @data_app.command("ls")
 @tidy
 def data_ls(data_dir: DataDir = None, as_json: Json = False) -> None:
@@ -470,6 +506,14 @@ def _own_configs(options: dict[str, Any], methods: list[str], seeds: Iterable[in
         precision=chosen_precision(options["device"]),
         **{key: options[key] for key in ("net", "optimizer", "epochs", *SETTINGS)},
     )
+
+
+def _formats(out: Path | None, form: str | None) -> tuple[str, ...]:
+    """The formats of an export: as told, as the file's name says, or all."""
+    ending = out.suffix[1:] if out is not None else ""
+    if form is not None and ending in FORMATS and form != ending:
+        raise ValueError(f"--format must be {ending}, since --out ends so, got {form!r}; give one of them")
+    return (form,) if form is not None else (ending,) if ending in FORMATS else FORMATS
 
 
 def _words(text: str) -> list[str]:
