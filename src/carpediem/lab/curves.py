@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,10 +10,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from carpediem.lab import paper
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.drawing import (
+    check_formats,
+    comparable,
+    new_figure,
+    plain_and_varied,
+    plain_axes,
+    setting_name,
+    setting_title,
+    style,
+    title,
+    write_all,
+)
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, best_error, estimate, group_cells, mean_curve, method_name
+from carpediem.lab.results import Cell, best_error, estimate, mean_curve, method_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +31,6 @@ if TYPE_CHECKING:
 
 Band = Literal["range", "standard-error"]
 
-# Okabe and Ito's palette, told apart under every common colour blindness.
-_COLOURS = {"random": "#000000", "online": "#E69F00", "active": "#0072B2", "recency": "#D55E00"}
-_SPARE_COLOURS = ("#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
-_DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 # Which multiples of a power of ten are marked, by how many times the axis rises.
 _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (5, (1, 1.5, 2, 3, 4, 5, 6, 8)),
@@ -36,11 +40,6 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
 )
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
-# Nothing about the time or the program, so that equal records give equal files.
-_METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,10 @@ def write_curves(
         band: what is shaded around the mean over seeds, "range" (lowest to highest) or "standard-error".
         formats: "png" and "pdf".
     """
-    if unknown := sorted(set(formats) - set(_METADATA)):
-        raise ValueError(f"formats must be among {', '.join(_METADATA)}, got {', '.join(unknown)}")
-    groups = [part for cells in _comparable(records) for part in _split(cells)]
-    files, names = [], [_file_name(cells) for cells in groups]
-    for index, cells in enumerate(groups):
-        # Settings that differ in something finer than their names are numbered.
-        number = f"_{names[:index].count(names[index]) + 1}" if names.count(names[index]) > 1 else ""
-        figure = convergence_figure(cells, band=band)
-        for form in formats:
-            stream = io.BytesIO()
-            figure.savefig(stream, format=form, dpi=160, metadata=_METADATA[form])
-            files.append(Path(folder) / f"{names[index]}{number}.{form}")
-            write_whole(files[-1], stream.getvalue())
-    return files
+    check_formats(formats)
+    groups = [part for cells in comparable(records) for part in plain_and_varied(cells)]
+    figures = [(_file_name(cells), convergence_figure(cells, band=band)) for cells in groups]
+    return write_all(figures, folder, formats)
 
 
 def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure:
@@ -93,19 +82,12 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
     cells = [cell for cell in cells if cell.runs]
     if not cells:
         raise ValueError("cells must hold at least one finished run, got none")
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise ImportError("curves need matplotlib: pip install matplotlib") from missing
-
     config = cells[0].config
     # Room on the right for the names, which stand beside the ends of their lines.
     names = [_two_lines(method_name(cell, cells)) for cell in cells]
     names_width = 0.5 + max(0.0085 * size * len(line) for name, size in names for line in name.split("\n"))
     width = 9.4 + names_width
-    figure = Figure(figsize=(width, 4.1))
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, 4.1)
     grid = {
         "left": 0.75 / width,
         "right": 1 - names_width / width,
@@ -123,7 +105,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
     figure.text(
         grid["left"],
         0.93,
-        f"{_title(config)}, recipe {config['recipe']}",
+        title(config),
         fontsize=12,
         fontweight="bold",
     )
@@ -140,11 +122,11 @@ def terminal_curves(records: Iterable[RunRecord], *, width: int = 48, ascii: boo
         ascii: whether the terminal shows only ASCII.
     """
     sections = []
-    for cells in _comparable(records):
+    for cells in comparable(records):
         curves = [mean_curve(cell).test_error for cell in cells]
         low, high = min(map(min, curves)), max(map(max, curves))
         names = [method_name(cell, cells) for cell in cells]
-        lines = [f"Test error by epoch: {_title(cells[0].config)}"]
+        lines = [f"Test error by epoch: {setting_title(cells[0].config)}"]
         for cell, name, curve in zip(cells, names, curves, strict=True):
             drawn = sparkline(curve, width=width, low=low, high=high, ascii=ascii)
             best = fmean(best_error(run) for run in cell.runs)  # as in the tables: each seed's own best
@@ -182,37 +164,9 @@ def sparkline(
     )
 
 
-def _comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
-    groups: dict[str, list[Cell]] = {}
-    for cell in group_cells(records):
-        if cell.runs:
-            groups.setdefault(cell.setting, []).append(cell)
-    if not groups:
-        raise ValueError("records must hold at least one finished run, got none")
-    return sorted(groups.values(), key=lambda cells: (_file_name(cells), cells[0].setting))
-
-
-def _split(cells: list[Cell]) -> list[list[Cell]]:
-    """One cell a method, the paper's where it has been run; then, of methods with more, all beside Random Batch."""
-    by_method: dict[tuple[str, str | None], list[Cell]] = {}
-    for cell in cells:  # those with the paper's options come first
-        by_method.setdefault((cell.method, cell.draws), []).append(cell)
-    plain = [found[0] for found in by_method.values()]
-    varied = [
-        cell
-        for found in by_method.values()
-        if len(found) > 1 or found[0].method == "random"
-        for cell in found
-    ]
-    return [plain] if len(plain) == len(cells) else [plain, varied]
-
-
 def _file_name(cells: Sequence[Cell]) -> str:
-    config = cells[0].config
-    parts = [str(config[name]) for name in ("data", "net", "optimizer", "recipe")]
-    if len({(cell.method, cell.draws) for cell in cells}) < len(cells):
-        parts.append("variants")
-    return "curves_" + "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
+    varied = len({(cell.method, cell.draws) for cell in cells}) < len(cells)
+    return f"curves_{setting_name(cells[0].config)}" + ("_variants" if varied else "")
 
 
 def _line(cell: Cell, cells: Sequence[Cell], field: str, band: Band) -> _Line:
@@ -224,26 +178,12 @@ def _line(cell: Cell, cells: Sequence[Cell], field: str, band: Band) -> _Line:
         errors = [estimate(row).error or 0.0 for row in rows]
         low = [value - error for value, error in zip(middle, errors, strict=True)]
         high = [value + error for value, error in zip(middle, errors, strict=True)]
-    colour, dashes = _style(cell, cells)
+    colour, dashes = style(cell, cells)
     iterations = mean_curve(cell).iterations
     return _Line(method_name(cell, cells), colour, dashes, iterations, middle, low, high)
 
 
-def _style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
-    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell."""
-    own, spare = dict(_COLOURS), 0
-    for other in cells:
-        colour = own.pop(other.method, None)
-        if other is cell and colour is not None:
-            return colour, _DASHES[list(_COLOURS).index(cell.method)]
-        if colour is None:
-            spare += 1
-        if other is cell:
-            break
-    return _SPARE_COLOURS[(spare - 1) % len(_SPARE_COLOURS)], _DASHES[(spare - 1) // len(_SPARE_COLOURS) % 4]
-
-
-def _draw(axes: Axes, lines: Sequence[_Line], title: str, warm_up: int) -> None:
+def _draw(axes: Axes, lines: Sequence[_Line], what: str, warm_up: int) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for order, line in enumerate(lines):
@@ -268,10 +208,8 @@ def _draw(axes: Axes, lines: Sequence[_Line], title: str, warm_up: int) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("Iteration")
-    axes.set_title(title, loc="left", fontsize=10)
-    axes.grid(axis="y", color="#DDDDDD", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(what, loc="left", fontsize=10)
+    plain_axes(axes)
     if warm_up:
         axes.axvspan(0, warm_up, color="#000000", alpha=0.05, linewidth=0)
         axes.text(
@@ -347,16 +285,6 @@ def _warm_up(cell: Cell) -> int:
     """The iteration at which the warm-up ends."""
     epochs, warm_up = cell.runs[0].epochs, int(cell.config.get("warm_up") or 0)
     return int(epochs[warm_up - 1]["iteration"]) if 0 < warm_up <= len(epochs) else 0
-
-
-def _title(config: dict[str, Any]) -> str:
-    data, net, optimizer = config["data"], config["net"], config["optimizer"]
-    names = (
-        paper.DATA.get(data, data),
-        paper.NETWORKS.get(net, net),
-        paper.OPTIMIZERS.get(optimizer, optimizer),
-    )
-    return ", ".join(names)
 
 
 def _caption(cells: Sequence[Cell], band: Band) -> str:

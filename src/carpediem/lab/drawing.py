@@ -1,0 +1,145 @@
+"""What all static figures share: which runs go together, their colours, titles and files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from carpediem.lab import paper
+from carpediem.lab.atomic import write_whole
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import Cell, group_cells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, told apart under every common colour blindness.
+COLOURS = {"random": "#000000", "online": "#E69F00", "active": "#0072B2", "recency": "#D55E00"}
+SPARE_COLOURS = ("#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
+DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+GREY = "#555555"
+# Nothing about the time or the program, so that equal records give equal files.
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
+    """The cells with finished runs, setting by setting.
+
+    Raises:
+        ValueError: no run has finished.
+    """
+    groups: dict[str, list[Cell]] = {}
+    for cell in group_cells(records):
+        if cell.runs:
+            groups.setdefault(cell.setting, []).append(cell)
+    if not groups:
+        raise ValueError("records must hold at least one finished run, got none")
+    return sorted(groups.values(), key=lambda cells: (setting_name(cells[0].config), cells[0].setting))
+
+
+def plain_and_varied(cells: list[Cell]) -> list[list[Cell]]:
+    """One cell a method, the paper's where it has been run; then, of methods with more, all beside Random Batch."""
+    by_method: dict[tuple[str, str | None], list[Cell]] = {}
+    for cell in cells:  # those with the paper's options come first
+        by_method.setdefault((cell.method, cell.draws), []).append(cell)
+    plain = [found[0] for found in by_method.values()]
+    varied = [
+        cell
+        for found in by_method.values()
+        if len(found) > 1 or found[0].method == "random"
+        for cell in found
+    ]
+    return [plain] if len(plain) == len(cells) else [plain, varied]
+
+
+def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
+    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell."""
+    own, spare = dict(COLOURS), 0
+    for other in cells:
+        colour = own.pop(other.method, None)
+        if other is cell and colour is not None:
+            return colour, DASHES[list(COLOURS).index(cell.method)]
+        if colour is None:
+            spare += 1
+        if other is cell:
+            break
+    return SPARE_COLOURS[(spare - 1) % len(SPARE_COLOURS)], DASHES[(spare - 1) // len(SPARE_COLOURS) % 4]
+
+
+def title(config: dict[str, Any]) -> str:
+    """Data, network, optimizer and recipe, as the head of a figure says them."""
+    return f"{setting_title(config)}, recipe {config['recipe']}"
+
+
+def setting_title(config: dict[str, Any]) -> str:
+    """Data, network and optimizer in words."""
+    data, net, optimizer = config["data"], config["net"], config["optimizer"]
+    names = (
+        paper.DATA.get(data, data),
+        paper.NETWORKS.get(net, net),
+        paper.OPTIMIZERS.get(optimizer, optimizer),
+    )
+    return ", ".join(names)
+
+
+def setting_name(config: dict[str, Any]) -> str:
+    """Data, network, optimizer and recipe as a part of a file's name."""
+    parts = [str(config[name]) for name in ("data", "net", "optimizer", "recipe")]
+    return "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches, that belongs to no window."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise ImportError("figures need matplotlib: pip install matplotlib") from missing
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def head(figure: Figure, text: str, below: str = "", *, left: float = 0.75) -> None:
+    """A title at the top of a figure, with a line below it, `left` inches from the edge."""
+    width, height = figure.get_size_inches()
+    figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold")
+    if below:
+        figure.text(left / width, 1 - 0.52 / height, below, fontsize=8, color=GREY)
+
+
+def plain_axes(axes: Axes, *, grid: str = "y") -> None:
+    """Two spines and a light grid."""
+    axes.grid(axis=grid, color="#DDDDDD", linewidth=0.7)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Refuse what no figure can be written as."""
+    if unknown := sorted(set(formats) - set(_METADATA)):
+        raise ValueError(f"formats must be among {', '.join(_METADATA)}, got {', '.join(unknown)}")
+
+
+def write_all(
+    figures: Sequence[tuple[str, Figure]], folder: str | Path, formats: Sequence[str]
+) -> list[Path]:
+    """Writes figures by their names; those of one name, which differ in something finer, are numbered."""
+    check_formats(formats)
+    names = [name for name, _ in figures]
+    files = []
+    for index, (name, figure) in enumerate(figures):
+        number = f"_{names[:index].count(name) + 1}" if names.count(name) > 1 else ""
+        for form in formats:
+            stream = io.BytesIO()
+            figure.savefig(stream, format=form, dpi=160, metadata=_METADATA[form])
+            files.append(Path(folder) / f"{name}{number}.{form}")
+            write_whole(files[-1], stream.getvalue())
+    return files
