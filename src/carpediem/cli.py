@@ -19,10 +19,11 @@ from carpediem.lab import data as lab_data
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.cli_config import config_option
 from carpediem.lab.config import RunConfig
-from carpediem.lab.curves import write_curves
 from carpediem.lab.export import FORMATS, export_samples
+from carpediem.lab.figures import write_figures
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
 from carpediem.lab.table import measured, render_csv, render_markdown
@@ -384,8 +385,13 @@ def figures(
         Path | None, typer.Option(help="Folder for the files. [default: figures in the first DIR]")
     ] = None,
 ) -> None:
-    """The convergence curves of finished runs, as PNG and PDF."""
-    for file in write_curves(read_runs(*folders), out or folders[0] / "figures"):
+    """The paper's figures from finished runs, as PNG and PDF, as far as the runs' records hold what they show.
+
+    curves_…: training loss and test error (Figures 5, 6, 8 to 10). trails_…: predictions of a few samples, and what a
+    growing and a sliding window make of them (Figure 2). index_…: uncertainty beside both indices (Figure 3). losses_…:
+    the losses of what was drawn (Figure 4). grid_…: test error by window and pressure (Figure 7).
+    """
+    for file in write_figures(read_runs(*folders), folders, out or folders[0] / "figures"):
         typer.echo(file)
 
 
@@ -397,16 +403,21 @@ def publish(
         Path, typer.Option(help="Folder to write to, such as results/2026-11-15_cifar10_resnet50.")
     ],
 ) -> None:
-    """Every run in one file, with the tables and figures made from it: what a results folder holds."""
+    """Every run in one file, with the tables and figures made from it: what a results folder holds.
+
+    Of the sample records, only what a report shows of one seed of each method goes along.
+    """
     export_runs(folders, out / "runs.jsonl")
-    made = all_tables(read_runs(out))
+    runs = read_runs(out)
+    made = all_tables(runs)
     write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
     write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
     for file in (
         out / "runs.jsonl",
         out / "tables.md",
         out / "tables.csv",
-        *write_curves(read_runs(out), out),
+        *copy_shown(runs, folders, out),
+        *write_figures(runs, [out], out),
     ):
         typer.echo(file)
 

@@ -75,7 +75,7 @@ def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
 
 def title(config: dict[str, Any]) -> str:
     """Data, network, optimizer and recipe, as the head of a figure says them."""
-    return f"{setting_title(config)}, recipe {config['recipe']}"
+    return f"{literal(setting_title(config))}, recipe {config['recipe']}"
 
 
 def setting_title(config: dict[str, Any]) -> str:
@@ -87,6 +87,11 @@ def setting_title(config: dict[str, Any]) -> str:
         paper.OPTIMIZERS.get(optimizer, optimizer),
     )
     return ", ".join(names)
+
+
+def literal(text: str) -> str:
+    """Text from data as it stands: between two dollar signs matplotlib would set mathematics."""
+    return text.replace("$", r"\$")
 
 
 def setting_name(config: dict[str, Any]) -> str:
@@ -112,7 +117,7 @@ def head(figure: Figure, text: str, below: str = "", *, left: float = 0.75) -> N
     width, height = figure.get_size_inches()
     figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold")
     if below:
-        figure.text(left / width, 1 - 0.52 / height, below, fontsize=8, color=GREY)
+        figure.text(left / width, 1 - 0.4 / height, below, fontsize=8, color=GREY, va="top")
 
 
 def plain_axes(axes: Axes, *, grid: str = "y") -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from carpediem.lab.atomic import write_whole
+from carpediem.lab.drawing import comparable, plain_and_varied
 from carpediem.lab.gallery import gallery_rows
 from carpediem.lab.observer import record_of, trails_of
-from carpediem.lab.samples import GALLERY, SAMPLES, TRAILS, write_record
+from carpediem.lab.records import RunRecord
+from carpediem.lab.samples import GALLERY, SAMPLES, TRAILS, run_folder, write_record
 from carpediem.lab.source import Source
 
 SIDE = 48  # the most pixels that an image in the gallery is wide
@@ -29,6 +34,26 @@ def write_sample_files(folder: Path, state: dict[str, Any], data: Source) -> Non
     rows = gallery_rows(record, trails.index.astype(np.int64))
     images = thumbnails(data.images_of(rows.tolist()))
     write_record(folder / GALLERY, replace(record.take(rows), images=images))
+
+
+def copy_shown(records: Iterable[RunRecord], studies: Sequence[Path], out: Path) -> list[Path]:
+    """Copies `gallery.npz` and `trails.npz` of one seed of each method to published results; returns the copies.
+
+    Args:
+        records: runs; of each method with the paper's options the first seed that has such files counts.
+        studies: the folders that the runs come from.
+        out: the folder of the published results.
+    """
+    copies = []
+    for cells in comparable(records):
+        for cell in plain_and_varied(cells)[0]:
+            places = (run_folder(study, run.hash) for run in cell.runs for study in studies)
+            for place in islice((place for place in places if (place / TRAILS).is_file()), 1):
+                for file in (place / name for name in (GALLERY, TRAILS)):
+                    if file.is_file():
+                        copies.append(run_folder(out, place.name) / file.name)
+                        write_whole(copies[-1], file.read_bytes())
+    return copies
 
 
 def thumbnails(images: Tensor) -> NDArray[np.uint8]:

@@ -1,0 +1,64 @@
+"""Figure 7: the best test error of Recency Bias by window and pressure, as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from carpediem.lab.drawing import GREY, head, new_figure, title
+from carpediem.lab.figure_data import GridSearch
+from carpediem.lab.results import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def grid_figure(search: GridSearch) -> Figure:
+    """A field for each pressure and window, the best one framed."""
+    from matplotlib.patches import Rectangle
+
+    columns, rows = len(search.windows), len(search.pressures)
+    width, height = max(5.4, 1.9 + 1.15 * columns), 1.85 + 0.5 * rows
+    figure = new_figure(width, height)
+    axes = figure.add_axes((0.95 / width, 0.65 / height, (width - 2.0) / width, (height - 1.55) / height))
+    errors = np.full((rows, columns), np.nan)
+    for (pressure, window), found in search.errors.items():
+        errors[search.pressures.index(pressure), search.windows.index(window)] = found.mean
+    shown = axes.imshow(errors, cmap="cividis", aspect="auto", origin="lower")
+    middle = (np.nanmin(errors) + np.nanmax(errors)) / 2
+    for (pressure, window), found in search.errors.items():
+        place = (search.windows.index(window), search.pressures.index(pressure))
+        dark = found.mean <= middle
+        axes.text(*place, _words(found), ha="center", va="center", fontsize=9, color="w" if dark else "k")
+    for row, column in zip(*np.nonzero(np.isnan(errors)), strict=True):
+        axes.text(column, row, "not run", ha="center", va="center", fontsize=8, color=GREY)
+    best = (search.windows.index(search.best[1]), search.pressures.index(search.best[0]))
+    corner = (best[0] - 0.5, best[1] - 0.5)
+    axes.add_patch(
+        Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, clip_on=False, zorder=5)
+    )
+    axes.set_xticks(range(columns), [str(window) for window in search.windows])
+    axes.set_yticks(range(rows), [f"{pressure:,g}" for pressure in search.pressures])
+    axes.set_xlabel("Window q")
+    axes.set_ylabel("Pressure s₀")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(
+        shown,
+        ax=axes,
+        cax=figure.add_axes((1 - 0.9 / width, 0.65 / height, 0.14 / width, (height - 1.55) / height)),
+    )
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    counts = sorted({found.count for found in search.errors.values()})
+    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
+    if search.random is not None:
+        below += f"\nRandom Batch beside it: {_words(search.random)}"
+    head(figure, title(search.config), below, left=0.3)
+    return figure
+
+
+def _words(estimate: Estimate) -> str:
+    return f"{estimate.mean:.2f}" + (f" ± {estimate.error:.2f}" if estimate.error is not None else "")

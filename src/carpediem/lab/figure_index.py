@@ -1,0 +1,71 @@
+"""Figure 3: the uncertainties of a run beside their rank-based and their quantised index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carpediem.lab.drawing import COLOURS, head, new_figure, plain_axes, title
+from carpediem.lab.figure_data import index_comparison, index_epochs
+from carpediem.lab.figure_losses import some_epochs
+from carpediem.lab.records import RunRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def index_figure(run: RunRecord) -> Figure | None:
+    """One panel for each of some epochs; None where the run's records hold no uncertainties."""
+    known = index_epochs(run)
+    if not known:
+        return None
+    wanted = some_epochs(len(known), int(run.config.get("warm_up") or 0))
+    found = [one for place in wanted if (one := index_comparison(run, known[place])) is not None]
+    width = max(7.2, 1.1 + 3.1 * len(found))
+    figure = new_figure(width, 4.0)
+    space = {"left": 0.85 / width, "right": 1 - 0.25 / width, "bottom": 0.235, "top": 0.78, "wspace": 0.08}
+    panels = figure.subplots(1, len(found), sharey=True, squeeze=False, gridspec_kw=space)[0]
+    for axes, one in zip(panels, found, strict=True):
+        axes.vlines(
+            one.uncertainty,
+            one.first_rank - 1,
+            one.last_rank,
+            color=COLOURS["active"],
+            linewidth=2.2,
+            label="rank-based index: equal samples spread over a range",
+        )
+        # The line of a few samples among thousands is too short to be seen.
+        few = one.count < one.num_samples / 50
+        axes.plot(
+            one.uncertainty[few],
+            (one.first_rank + one.last_rank)[few] / 2,
+            linestyle="none",
+            marker="_",
+            markersize=7,
+            markeredgewidth=1.6,
+            color=COLOURS["active"],
+        )
+        axes.plot(
+            one.uncertainty,
+            one.quantised,
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            color=COLOURS["recency"],
+            label="quantised index (Eq. 7): one for all of them",
+        )
+        axes.set_xlim(-0.04, max(0.5, 1.04 * float(max(one.uncertainty.max() for one in found))))
+        axes.set_ylim(-0.03 * one.num_samples, 1.03 * one.num_samples)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        settled = one.count[one.uncertainty == 0].sum() / one.num_samples
+        axes.set_title(f"Epoch {one.epoch + 1}", loc="left", fontsize=10)
+        axes.set_title(f"{100 * settled:.0f}% have uncertainty 0", loc="right", fontsize=8, color="#555555")
+        axes.set_xlabel("Uncertainty")
+        plain_axes(axes)
+    panels[0].set_ylabel("Index")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="lower center", ncols=2, frameon=False, fontsize=9)
+    seed = run.config["seed"]
+    head(
+        figure, title(run.config), f"Recency Bias, seed {seed}; a low index is drawn the likeliest", left=0.85
+    )
+    return figure

@@ -1,0 +1,152 @@
+"""Figure 2: what the growing window of Active Bias and the sliding one of Recency Bias make of the same samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from carpediem.lab.config import METHODS
+from carpediem.lab.drawing import COLOURS, GREY, head, literal, new_figure, plain_axes, title
+from carpediem.lab.figure_data import telling_trails
+from carpediem.lab.records import RunRecord
+from carpediem.lab.samples import SampleRecord, Trails
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OF_LABEL = "#B8D8CC"  # what agrees with the label recedes; what does not stands out
+OF_OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
+OF_MORE = "#7F7F7F"
+
+
+def trails_figure(
+    run: RunRecord, trails: Trails, gallery: SampleRecord | None, *, samples: int = 4
+) -> Figure | None:
+    """A strip of predictions and two lines a sample, for samples that tell the two windows apart."""
+    chosen = telling_trails(trails, samples)
+    if not len(chosen):
+        return None
+    width, each = 9.6, 1.55
+    height = 1.3 + each * len(chosen)
+    figure = new_figure(width, height)
+    left, right = 1.75, 2.35
+    for row, column in enumerate(chosen):
+        bottom = 0.55 + each * (len(chosen) - 1 - row)
+        across = (left / width, (width - left - right) / width)
+        lines = figure.add_axes((across[0], (bottom + 0.08) / height, across[1], 0.82 / height))
+        strip = figure.add_axes((across[0], (bottom + 0.98) / height, across[1], 0.22 / height))
+        _draw_strip(strip, trails, int(column))
+        _draw_lines(lines, trails, int(column), warm_up=int(run.config.get("warm_up") or 0))
+        if row < len(chosen) - 1:
+            lines.tick_params(labelbottom=False)
+        else:
+            lines.set_xlabel("Epoch", fontsize=9)
+        picture = figure.add_axes((0.25 / width, (bottom + 0.22) / height, 0.85 / width, 0.85 / height))
+        _draw_picture(picture, gallery, int(trails.index[column]))
+        _name_lines(lines, trails, int(column))
+    method = f"{METHODS.get(run.config['method'], run.config['method'])}, seed {run.config['seed']}"
+    below = (
+        f"{method}. Strip: the prediction in each epoch, blank where the sample was not drawn. Lines: uncertainty of "
+        "its last predictions,\nand deviation of its label's probability since the start, at twice the height. "
+        "Grey: the warm-up."
+    )
+    head(figure, title(run.config), below, left=0.25)
+    return figure
+
+
+def _draw_strip(axes: Axes, trails: Trails, column: int) -> None:
+    predictions = trails.prediction[:, column].tolist()
+    label = int(trails.label[column])
+    others = [name for name, _ in Counter(p for p in predictions if p not in (-1, label)).most_common()]
+    colours = {label: OF_LABEL} | dict(zip(others, OF_OTHERS, strict=False))
+    axes.set_xlim(0.5, len(predictions) + 0.5)
+    axes.set_ylim(0, 1)
+    for epoch, predicted in enumerate(predictions, start=1):
+        if predicted >= 0:
+            axes.axvspan(epoch - 0.5, epoch + 0.5, color=colours.get(predicted, OF_MORE), linewidth=0)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color("#BBBBBB")
+    shown = [(label, OF_LABEL), *((p, colours[p]) for p in others[: len(OF_OTHERS)])]
+    words = [(_short(trails.classes[p]) + (" (label)" if p == label else ""), c) for p, c in shown]
+    if len(others) > len(OF_OTHERS):
+        words.append((f"{len(others) - len(OF_OTHERS)} more", OF_MORE))
+    _legend(axes, words)
+
+
+def _legend(axes: Axes, words: list[tuple[str, str]]) -> None:
+    """Coloured squares with their names, to the right of a strip."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour, label=literal(name)) for name, colour in words]
+    axes.legend(
+        handles=patches,
+        loc="lower left",
+        bbox_to_anchor=(1.005, -0.25),  # further rows go up, where there is room
+        ncols=2,
+        frameon=False,
+        fontsize=7.5,
+        handlelength=0.9,
+        handleheight=0.9,
+        columnspacing=0.9,
+        handletextpad=0.4,
+        borderaxespad=0,
+    )
+
+
+def _short(name: str, most: int = 12) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _draw_lines(axes: Axes, trails: Trails, column: int, *, warm_up: int) -> None:
+    epochs = np.arange(1, trails.epochs + 1)
+    axes.plot(epochs, trails.uncertainty[:, column], color=COLOURS["recency"], linewidth=1.7)
+    axes.plot(
+        epochs,
+        2 * trails.deviation[:, column],
+        color=COLOURS["active"],
+        linewidth=1.7,
+        linestyle=(0, (4, 1.5)),
+    )
+    axes.set_xlim(0.5, trails.epochs + 0.5)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_yticks([0, 0.5, 1])
+    axes.tick_params(labelsize=8)
+    if warm_up:
+        end = min(warm_up, trails.epochs) + 0.5
+        axes.axvspan(0.5, end, color="#000000", alpha=0.05, linewidth=0)
+    plain_axes(axes)
+
+
+def _name_lines(axes: Axes, trails: Trails, column: int) -> None:
+    ends = (float(trails.uncertainty[-1, column]), 2 * float(trails.deviation[-1, column]))
+    names = (f"sliding: uncertainty {ends[0]:.2f}", f"growing: deviation {ends[1] / 2:.2f}")
+    places = [
+        end if abs(ends[0] - ends[1]) >= 0.2 else sum(ends) / 2 + (0.1 if end == max(ends) else -0.1)
+        for end in ends
+    ]
+    if places[0] == places[1]:
+        places = [ends[0] - 0.1, ends[1] + 0.1]
+    for name, place, method in zip(names, places, ("recency", "active"), strict=True):
+        axes.text(
+            1.02,
+            min(0.95, max(0.05, place)),
+            name,
+            transform=axes.get_yaxis_transform(),
+            fontsize=8,
+            color=COLOURS[method],
+            va="center",
+        )
+
+
+def _draw_picture(axes: Axes, gallery: SampleRecord | None, index: int) -> None:
+    axes.set_axis_off()
+    axes.set_title(f"sample {index:,}", fontsize=8, color=GREY, pad=3)
+    if gallery is None or gallery.images is None:
+        return
+    for image in gallery.images[gallery.index == index]:
+        grey = image.shape[2] == 1
+        axes.imshow(image[:, :, 0] if grey else image, cmap="gray" if grey else None, vmin=0, vmax=255)

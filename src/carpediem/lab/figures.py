@@ -1,0 +1,65 @@
+"""Every static figure of the paper that the records of a study allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carpediem.lab.curves import write_curves
+from carpediem.lab.drawing import check_formats, comparable, plain_and_varied, setting_name, write_all
+from carpediem.lab.figure_data import grid_searches
+from carpediem.lab.figure_grid import grid_figure
+from carpediem.lab.figure_index import index_figure
+from carpediem.lab.figure_losses import loss_figure
+from carpediem.lab.figure_trails import trails_figure
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import Cell
+from carpediem.lab.samples import read_gallery, read_trails, run_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write_figures(
+    records: Iterable[RunRecord],
+    studies: Sequence[Path],
+    folder: str | Path,
+    *,
+    formats: Sequence[str] = ("png", "pdf"),
+) -> list[Path]:
+    """Writes the figures and returns the files: `curves_...` for each setting and, where the records hold what they
+    show, `trails_...` (Figure 2), `index_...` (Figure 3), `losses_...` (Figure 4) and `grid_...` (Figure 7).
+
+    Args:
+        records: runs; those that have not finished are left out.
+        studies: the folders that the runs come from, where their sample records lie.
+        folder: where the files go.
+        formats: "png" and "pdf".
+    """
+    check_formats(formats)
+    records = list(records)
+    files = write_curves(records, folder, formats=formats)
+    figures: list[tuple[str, Figure | None]] = []
+    for cells in comparable(records):
+        name = setting_name(cells[0].config)
+        plain = plain_and_varied(cells)[0]
+        recency = [cell for cell in plain if cell.method == "recency"]
+        figures.append((f"trails_{name}", _trails([*recency, *plain], studies)))
+        figures.append((f"index_{name}", index_figure(recency[0].runs[0]) if recency else None))
+        figures.append((f"losses_{name}", loss_figure(plain)))
+    searches = grid_searches(cell for cells in comparable(records) for cell in cells)
+    figures += [(f"grid_{setting_name(search.config)}", grid_figure(search)) for search in searches]
+    drawn = [(name, figure) for name, figure in figures if figure is not None]
+    return files + write_all(drawn, folder, formats)
+
+
+def _trails(cells: Iterable[Cell], studies: Sequence[Path]) -> Figure | None:
+    """Figure 2 of the first run that has trails: the two windows see the same predictions, whatever draws them."""
+    for cell in cells:
+        for run in cell.runs:
+            for study in studies:
+                place = run_folder(study, run.hash)
+                if (trails := read_trails(place)) is not None:
+                    return trails_figure(run, trails, read_gallery(place))
+    return None

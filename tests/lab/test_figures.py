@@ -1,0 +1,198 @@
+"""The paper's static figures: what they draw, from which records, and that they can be drawn at all."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from typer.testing import CliRunner
+
+from carpediem.cli import app
+from carpediem.lab.drawing import comparable
+from carpediem.lab.figure_data import grid_searches, index_comparison, loss_distributions
+from carpediem.lab.figure_grid import grid_figure
+from carpediem.lab.figure_index import index_figure
+from carpediem.lab.figure_losses import loss_figure, some_epochs
+from carpediem.lab.figure_trails import OF_LABEL, OF_OTHERS, trails_figure
+from carpediem.lab.figures import write_figures
+from carpediem.lab.records import RunRecord, read_runs
+from carpediem.lab.results import group_cells
+from carpediem.lab.samples import GALLERY, TRAILS, Trails, read_gallery, read_samples, read_trails, run_folder
+from carpediem.lab.study import Study
+
+
+@pytest.fixture
+def study(make_configs, tmp_path):
+    """Random Batch and Recency Bias with two seeds, in a folder."""
+    Study(tmp_path / "study", make_configs("random", "recency", seeds=(0, 1), epochs=5)).train()
+    return tmp_path / "study"
+
+
+def kinds(files):
+    return sorted({file.name.split("_")[0] for file in files})
+
+
+def texts(figure):
+    """Every text but the labels of ticks, of which matplotlib keeps some that it does not draw."""
+    figure.canvas.draw()
+    found = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
+    for axes in figure.axes:
+        found += [*axes.texts, axes.title, axes._left_title, axes._right_title]
+        found += [axes.xaxis.label, axes.yaxis.label]
+        found += axes.get_legend().get_texts() if axes.get_legend() else []
+    return [text for text in found if text.get_text()]
+
+
+def assert_inside(figure):
+    """No text sticks out of the figure."""
+    renderer = figure.canvas.get_renderer()
+    for text in texts(figure):
+        own = text.get_window_extent(renderer)
+        assert min(own.x0, own.y0) >= -1, text.get_text()
+        assert own.x1 <= figure.bbox.x1 + 1, text.get_text()
+        assert own.y1 <= figure.bbox.y1 + 1, text.get_text()
+
+
+def test_a_study_gives_every_figure_as_png_and_pdf(study, tmp_path):
+    files = write_figures(read_runs(study), [study], tmp_path / "figures")
+    assert kinds(files) == ["curves", "index", "losses", "trails"]
+    assert {file.suffix for file in files} == {".png", ".pdf"}
+    for file in files:
+        assert file.read_bytes().startswith(b"\x89PNG" if file.suffix == ".png" else b"%PDF")
+    again = write_figures(read_runs(study), [study], tmp_path / "again", formats=["pdf"])
+    assert [f.read_bytes() for f in files if f.suffix == ".pdf"] == [f.read_bytes() for f in again]
+
+
+def test_figures_are_left_out_where_the_records_do_not_hold_them(study, tmp_path):
+    for file in study.glob(f"runs/*/{TRAILS}"):
+        file.unlink()
+    bare = [
+        RunRecord(
+            run.hash,
+            run.config,
+            [
+                {k: v for k, v in epoch.items() if k not in ("loss_histogram", "uncertainty_counts")}
+                for epoch in run.epochs
+            ],
+            run.done,
+        )
+        for run in read_runs(study)
+    ]
+    assert kinds(write_figures(bare, [study], tmp_path / "figures", formats=["png"])) == ["curves"]
+
+
+def test_the_lines_of_figure_4_are_the_shares_of_the_records(study):
+    (cells,) = comparable(read_runs(study))
+    figure = loss_figure(cells)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Epoch 3", "Epoch 4", "Epoch 5"]
+    for axes, epoch in zip(figure.axes, (2, 3, 4), strict=True):
+        for line, one in zip(axes.get_lines(), loss_distributions(cells), strict=True):
+            np.testing.assert_allclose(line.get_ydata(), 100 * one.shares[epoch])
+    assert_inside(figure)
+
+
+def test_figure_3_draws_both_indices(study):
+    run = next(run for run in read_runs(study) if run.config["method"] == "recency")
+    figure = index_figure(run)
+    for axes, epoch in zip(figure.axes, some_epochs(5, 2), strict=True):
+        found = index_comparison(run, epoch)
+        np.testing.assert_allclose(axes.get_lines()[-1].get_ydata(), found.quantised)
+        spans = [path.vertices[:, 1].tolist() for path in axes.collections[0].get_paths()]
+        assert spans == [[a - 1, b] for a, b in zip(found.first_rank, found.last_rank, strict=True)]
+    assert_inside(figure)
+
+
+def long_trails():
+    """Seven samples over 103 epochs, of classes with long names and signs that matplotlib would read."""
+    random = np.random.default_rng(3)
+    prediction = random.integers(-1, 9, (103, 7))
+    prediction[:, :4] = 5
+    prediction[:4, :4] = random.integers(0, 9, (4, 4))
+    uncertainty = random.random((103, 7)).astype(np.float32)
+    uncertainty[-1, :4] = 0
+    return Trails(
+        classes=tuple(f"a class of ${n}_many^words$" for n in range(9)),
+        index=np.arange(0, 70_000, 10_000),
+        label=np.full(7, 5),
+        prediction=prediction,
+        drawn=(prediction >= 0).astype(np.int32),
+        window=np.zeros((103, 7, 10), dtype=np.int16),
+        uncertainty=uncertainty,
+        deviation=random.random((103, 7)).astype(np.float32) / 2,
+    )
+
+
+CONFIG = {
+    "recipe": "paper",
+    "data": "/data/$x$",
+    "net": "resnet-50",
+    "optimizer": "sgd",
+    "draws": "systematic",
+}
+
+
+def test_figure_2_shows_long_and_odd_names_as_they_are():
+    run = RunRecord("abc", CONFIG | {"method": "random", "seed": 1, "warm_up": 10}, [], None)
+    figure = trails_figure(run, long_trails(), None)
+    assert_inside(figure)
+    shown = [text.get_text() for text in texts(figure)]
+    assert r"/data/\$x\$, ResNet (L=50), SGD, recipe paper" in shown
+    assert "sample 60,000" in shown or "sample 50,000" in shown or "sample 40,000" in shown
+
+
+def test_the_strip_of_figure_2_is_coloured_by_the_predictions(study):
+    run = next(run for run in read_runs(study) if run.config["method"] == "recency")
+    place = run_folder(study, run.hash)
+    trails, gallery = read_trails(place), read_gallery(place)
+    figure = trails_figure(run, trails, gallery, samples=2)
+    strips = [axes for axes in figure.axes if axes.get_legend()]
+    assert len(strips) == 2
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    for strip, name in zip(strips, titles, strict=True):
+        (column,) = np.flatnonzero(trails.index == int(name.removeprefix("sample ")))
+        drawn = [p for p in trails.prediction[:, column] if p >= 0]
+        colours = [to_hex(patch.get_facecolor()).upper() for patch in strip.patches]
+        assert len(colours) == len(drawn)
+        for colour, predicted in zip(colours, drawn, strict=True):
+            assert (colour == OF_LABEL) == (predicted == trails.label[column])
+            assert colour in (OF_LABEL, *OF_OTHERS)
+
+
+def test_figure_7_has_a_field_a_point_and_frames_the_best():
+    def run(pressure, window, error):
+        config = CONFIG | {"method": "recency", "seed": 0, "pressure": pressure, "window": window}
+        config["schedule"] = "decayed"
+        epoch = {"epoch": 0, "iteration": 1, "train_loss": 1.0, "test_error": error, "seconds": 1.0}
+        return RunRecord(f"{pressure}-{window}", config, [epoch], {"finished": "2026-01-01"})
+
+    (search,) = grid_searches(group_cells([run(1.0, 5, 7.0), run(1000.0, 5, 6.25), run(1.0, 10, 6.5)]))
+    figure = grid_figure(search)
+    axes = figure.axes[0]
+    words = {text.get_text(): text.get_position() for text in axes.texts}
+    assert words == {"7.00": (0, 0), "6.25": (0, 1), "6.50": (1, 0), "not run": (1, 1)}
+    (frame,) = axes.patches
+    assert frame.get_xy() == (-0.5, 0.5)
+    assert_inside(figure)
+
+
+def test_published_results_hold_a_little_about_single_samples(study, tmp_path):
+    out = tmp_path / "published"
+    result = CliRunner().invoke(app, ["publish", str(study), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert all(line and (tmp_path / line).exists() for line in result.stdout.split())
+    # One seed of each method, and no record of every sample.
+    assert [len(list(out.glob(f"runs/*/{name}"))) for name in (GALLERY, TRAILS, "*")] == [2, 2, 4]
+    for place in (out / "runs").iterdir():
+        assert (read_samples(place), read_trails(place).epochs, len(read_gallery(place)) > 0) == (
+            None,
+            5,
+            True,
+        )
+    assert len(read_runs(out)) == 4
+    # The figures are made from what was published.
+    assert kinds(out.glob("*.png")) == ["curves", "index", "losses", "trails"]
+
+
+def test_a_damaged_file_is_named(study):
+    for file in study.glob(f"runs/*/{TRAILS}"):
+        file.write_bytes(b"no archive")
+    result = CliRunner().invoke(app, ["figures", str(study)])
+    assert (result.exit_code, f"{TRAILS} is damaged" in result.stderr) == (2, True)
