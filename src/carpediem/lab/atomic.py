@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from pathlib import Path
 
 
@@ -11,7 +12,8 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """The file with this content, or as it was before: never a part of it. Makes its folder where needed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Not named by the process alone: other machines may write the same file, on a disk that they share.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with beside.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
