@@ -21,6 +21,7 @@ from carpediem.lab.cli_config import config_option
 from carpediem.lab.config import RunConfig
 from carpediem.lab.export import FORMATS, export_samples
 from carpediem.lab.figures import write_figures
+from carpediem.lab.groups import Shard
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.samplefiles import copy_shown
@@ -170,6 +171,12 @@ Methods = Annotated[
 Folders = Annotated[
     list[Path], typer.Argument(metavar="DIR...", help="Folders of studies or of published results.")
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", metavar="I/N", help="Train the I-th of N shares of the study alone, as one of a job array."
+    ),
+]
 Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
 
 
@@ -234,16 +241,18 @@ def compare(
     data_dir: DataDir = None,
     device: Device = None,
     side_by_side: SideBySide = None,
+    shard: ShardOption = None,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
 ) -> None:
     """Train every method with every seed, the warm-up shared, and compare them."""
     options = locals()
+    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
     configs = _own_configs(options, _words(methods), range(seeds))
     study = Study(_folder(out, "compare", data, net), configs, name="compare")
     train_and_show(
-        study,
+        study.share(share.of(configs)),
         device=device,
         data_dir=data_dir,
         side_by_side=side_by_side,
@@ -309,6 +318,7 @@ def reproduce(
     data_dir: DataDir = None,
     device: Device = None,
     side_by_side: SideBySide = None,
+    shard: ShardOption = None,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -322,6 +332,7 @@ def reproduce(
         return
     if name is None:
         raise ValueError(f"NAME is missing; it is one of {', '.join(PLANS)}")
+    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
     changes = {
         "iterations": iterations,
         "batch_size": batch_size,
@@ -338,7 +349,7 @@ def reproduce(
         **{key: value for key, value in changes.items() if value is not None},
     )
     train_and_show(
-        Study(_folder(out, name), configs, name=name),
+        Study(_folder(out, name), configs, name=name).share(share.of(configs)),
         device=device,
         data_dir=data_dir,
         side_by_side=side_by_side,

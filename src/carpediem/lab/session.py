@@ -12,6 +12,7 @@ import torch
 
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.groups import by_warm_up
 from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
 from carpediem.lab.records import read_runs
@@ -33,6 +34,17 @@ def train_and_show(
 ) -> None:
     """Trains the runs that are not done; prints the table, the curves and where everything lies."""
     folder, asked_for = study.folder, {config.hash for config in study.configs}
+    if not study.own:
+        if as_json:
+            print(json.dumps({"folder": str(folder), "tables": []}, indent=2))
+        else:
+            shares = len(by_warm_up(study.configs))
+            print(
+                f"this share is empty: runs that share a warm-up stay together, and the study has {shares} such "
+                "groups; nothing is trained",
+                file=sys.stderr,
+            )
+        return
     if not study.pending() and not as_json:
         print("all of these runs are done already: nothing is trained", file=sys.stderr)
     with StudyProgress(study.pending(), quiet=as_json) as progress:

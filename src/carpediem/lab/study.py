@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from carpediem.lab.atomic import write_json
 from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
+from carpediem.lab.groups import by_setting, waves
 from carpediem.lab.locks import locked
 from carpediem.lab.network import Network
 from carpediem.lab.networks import fingerprint
@@ -35,15 +37,27 @@ class Study:
         folder: made when it is not there.
         configs: the runs; one that the folder holds as done is not trained again.
         name: what the study is called.
+
+    Attributes:
+        own: the runs that are trained here: all of them, but for a `share`.
+        command: what was called, for the study's description.
     """
 
     def __init__(self, folder: Path, configs: Iterable[RunConfig], *, name: str = "study") -> None:
         self.folder, self.name = folder, name
         self.configs = list({config.hash: config for config in configs}.values())
+        self.own = self.configs
+        self.command = ["carpediem", *sys.argv[1:]]
+
+    def share(self, configs: Iterable[RunConfig]) -> Study:
+        """The same study, of which these runs alone are trained here."""
+        chosen, part = {config.hash for config in configs}, copy(self)
+        part.own = [config for config in self.configs if config.hash in chosen]
+        return part
 
     def pending(self) -> list[RunConfig]:
-        """The runs that are not done."""
-        return [c for c in self.configs if not RunFolder(self.folder / "runs" / c.hash).done]
+        """The runs that are to be trained here and are not done."""
+        return [c for c in self.own if not RunFolder(self.folder / "runs" / c.hash).done]
 
     def train(
         self,
@@ -69,7 +83,7 @@ class Study:
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision("high")
         at_once = side_by_side or SIDE_BY_SIDE.get(device.type, 1)
-        for group in _grouped(self.pending(), _setting).values():
+        for group in by_setting(self.pending()):
             data = self._checked_data(group[0], data_dir)
             self._check_net(group[0])
             source = place(data, group[0].normalisation, device)
@@ -79,7 +93,7 @@ class Study:
             # Only now, so that a study that cannot be trained leaves nothing behind.
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write_description()
-            for configs in _waves(group, at_once):
+            for configs in waves(group, at_once):
                 wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
                 wave.train(at_once)
 
@@ -104,37 +118,4 @@ class Study:
         with locked(self.folder):
             old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
             runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
-            write_json(path, {"name": self.name, "command": ["carpediem", *sys.argv[1:]], "runs": runs})
-
-
-def _setting(config: RunConfig) -> tuple[Any, ...]:
-    """What runs must share to train in one wave: the data and the compiled network."""
-    c = config
-    return (
-        c.data,
-        c.data_fingerprint,
-        c.image_size,
-        c.normalisation,
-        c.net,
-        c.net_fingerprint,
-        c.weights,
-        c.dropout,
-        c.precision,
-    )
-
-
-def _grouped(configs: Sequence[RunConfig], key: Callable[[RunConfig], Any]) -> dict[Any, list[RunConfig]]:
-    groups: dict[Any, list[RunConfig]] = {}
-    for config in configs:
-        groups.setdefault(key(config), []).append(config)
-    return groups
-
-
-def _waves(configs: list[RunConfig], at_once: int) -> list[list[RunConfig]]:
-    """The runs in the order of their warm-ups, cut so that no warm-up is split."""
-    waves: list[list[RunConfig]] = [[]]
-    for group in _grouped(configs, lambda c: c.warm_up_hash).values():
-        if waves[-1] and len(waves[-1]) + len(group) > at_once:
-            waves.append([])
-        waves[-1].extend(group)
-    return [wave for wave in waves if wave]
+            write_json(path, {"name": self.name, "command": self.command, "runs": runs})
