@@ -7,12 +7,13 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from carpediem import __version__
 from carpediem.lab import data as lab_data
@@ -23,9 +24,10 @@ from carpediem.lab.export import FORMATS, export_samples
 from carpediem.lab.figures import write_figures
 from carpediem.lab.groups import Shard
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
+from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.samplefiles import copy_shown
-from carpediem.lab.session import chosen_precision, list_studies, table_text, train_and_show
+from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
 from carpediem.lab.table import measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables
@@ -69,6 +71,19 @@ class OneLineErrors(TyperGroup):
                 message = " ".join(error.format_message().split()).rstrip(".")
                 typer.echo(f"error: {message}; see {command} --help", err=True)
             sys.exit(2)
+
+
+class WithRay(TyperCommand):
+    """A command whose option --ray may stand alone, without its address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        told = []
+        for word, following in zip(args, [*args[1:], ""], strict=True):
+            told.append(word)
+            # typer knows no options whose value may be left out.
+            if word == "--ray" and (not following or following.startswith("-") or following in PLANS):
+                told.append(LOCAL)
+        return super().parse_args(ctx, told)
 
 
 app = typer.Typer(
@@ -177,6 +192,14 @@ ShardOption = Annotated[
         "--shard", metavar="I/N", help="Train the I-th of N shares of the study alone, as one of a job array."
     ),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Train over a Ray cluster: auto, HOST:PORT, or local (a new one on this machine) if no address is given.",
+    ),
+]
 Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
 
 
@@ -190,7 +213,7 @@ def tidy(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             typer.echo("stopped: the same command continues where it was", err=True)
             raise typer.Exit(130) from None
-        except (ValueError, TypeError, OSError, ImportError, UserCodeError) as error:
+        except (ValueError, TypeError, OSError, ImportError, UserCodeError, ClusterError) as error:
             typer.echo(f"error: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 
@@ -213,7 +236,7 @@ def carpediem(
     """Adaptive batch selection: compare the methods, reproduce the paper, print its tables."""
 
 
-@app.command()
+@app.command(cls=WithRay)
 @tidy
 def compare(
     data: Data = "digits",
@@ -242,6 +265,7 @@ def compare(
     device: Device = None,
     side_by_side: SideBySide = None,
     shard: ShardOption = None,
+    ray: Ray = None,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -249,16 +273,19 @@ def compare(
     """Train every method with every seed, the warm-up shared, and compare them."""
     options = locals()
     share = Shard.parse(shard) if shard is not None else Shard(1, 1)
-    configs = _own_configs(options, _words(methods), range(seeds))
-    study = Study(_folder(out, "compare", data, net), configs, name="compare")
-    train_and_show(
-        study.share(share.of(configs)),
-        device=device,
-        data_dir=data_dir,
-        side_by_side=side_by_side,
-        tensorboard=tensorboard,
-        as_json=as_json,
-    )
+    with _cluster(ray) as cluster:
+        where = chosen_device(device, cluster)
+        configs = _own_configs(options, _words(methods), range(seeds), where)
+        study = Study(_folder(out, "compare", data, net), configs, name="compare")
+        train_and_show(
+            study.share(share.of(configs)),
+            device=where,
+            data_dir=data_dir,
+            side_by_side=side_by_side,
+            tensorboard=tensorboard,
+            as_json=as_json,
+            cluster=cluster,
+        )
 
 
 @app.command()
@@ -295,12 +322,13 @@ def train(
     config: Config = None,
 ) -> None:
     """Train one run."""
-    options = locals()
-    study = Study(_folder(out, "train", data, net), _own_configs(options, [method], [seed]), name="train")
-    train_and_show(study, device=device, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
+    options, where = locals(), chosen_device(device)
+    configs = _own_configs(options, [method], [seed], where)
+    study = Study(_folder(out, "train", data, net), configs, name="train")
+    train_and_show(study, device=where, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
 
 
-@app.command()
+@app.command(cls=WithRay)
 @tidy
 def reproduce(
     name: Annotated[str | None, typer.Argument(help=", ".join(PLANS))] = None,
@@ -319,6 +347,7 @@ def reproduce(
     device: Device = None,
     side_by_side: SideBySide = None,
     shard: ShardOption = None,
+    ray: Ray = None,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -339,23 +368,26 @@ def reproduce(
         "warm_up": warm_up,
         "image_size": image_size,
     }
-    configs = plan_configs(
-        plan_called(name),
-        datasets=_words(datasets) if datasets else None,
-        methods=_words(methods) if methods else None,
-        seeds=range(seeds),
-        precision=chosen_precision(device),
-        data_dir=data_dir,
-        **{key: value for key, value in changes.items() if value is not None},
-    )
-    train_and_show(
-        Study(_folder(out, name), configs, name=name).share(share.of(configs)),
-        device=device,
-        data_dir=data_dir,
-        side_by_side=side_by_side,
-        tensorboard=tensorboard,
-        as_json=as_json,
-    )
+    with _cluster(ray) as cluster:
+        where = chosen_device(device, cluster)
+        configs = plan_configs(
+            plan_called(name),
+            datasets=_words(datasets) if datasets else None,
+            methods=_words(methods) if methods else None,
+            seeds=range(seeds),
+            precision=chosen_precision(where),
+            data_dir=data_dir,
+            **{key: value for key, value in changes.items() if value is not None},
+        )
+        train_and_show(
+            Study(_folder(out, name), configs, name=name).share(share.of(configs)),
+            device=where,
+            data_dir=data_dir,
+            side_by_side=side_by_side,
+            tensorboard=tensorboard,
+            as_json=as_json,
+            cluster=cluster,
+        )
 
 
 @app.command()
@@ -514,7 +546,14 @@ def data_fetch(
         typer.echo(lab_data.fetch(name, data_dir, progress=show))
 
 
-def _own_configs(options: dict[str, Any], methods: list[str], seeds: Iterable[int]) -> list[RunConfig]:
+def _cluster(address: str | None) -> AbstractContextManager[RayCluster | None]:
+    """Where to train: on a cluster, or None for this process."""
+    return nullcontext() if address is None else RayCluster(address)
+
+
+def _own_configs(
+    options: dict[str, Any], methods: list[str], seeds: Iterable[int], device: str
+) -> list[RunConfig]:
     """The runs that the options of `compare` and `train` describe."""
     if options["epochs"] is not None and options["iterations"] is not None:
         raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
@@ -525,7 +564,7 @@ def _own_configs(options: dict[str, Any], methods: list[str], seeds: Iterable[in
         recipe_name=options["recipe"] or ("demo" if name == "digits" else "modern"),
         methods=methods,
         seeds=seeds,
-        precision=chosen_precision(options["device"]),
+        precision=chosen_precision(device),
         **{key: options[key] for key in ("net", "optimizer", "epochs", *SETTINGS)},
     )
 

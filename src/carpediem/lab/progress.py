@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -17,7 +16,7 @@ from rich.progress import (
 )
 
 from carpediem.lab.config import METHODS, RunConfig
-from carpediem.lab.wave import Training
+from carpediem.lab.folder_news import News
 
 
 class StudyProgress:
@@ -54,22 +53,23 @@ class StudyProgress:
     ) -> None:
         self._progress.stop()
 
-    def on_epoch(self, training: Training, record: dict[str, Any]) -> None:
-        """Takes notice of a finished epoch."""
-        for config in training.configs:
-            self._known[config.hash] = record["epoch"] + 1
-        name = "shared warm-up" if training.is_warm_up else METHODS[training.config.method]
+    def show(self, news: News) -> None:
+        """Takes notice of a training that has come on."""
+        config, last = news.configs[0], news.records[-1]
+        for one in news.configs:
+            self._known[one.hash] = len(news.records)
+        name = "shared warm-up" if news.is_warm_up else METHODS[config.method]
         self._progress.update(
             self._task,
-            total=len(self._configs) * training.config.epochs(training.learner.data.num_samples),
+            total=len(self._configs) * news.epochs,
             completed=sum(self._known.values()),
-            description=f"{name}, seed {training.config.seed}: {record['test_error']:.2f}%",
+            description=f"{name}, seed {config.seed}: {last['test_error']:.2f}%",
         )
-        if training.finished and not training.is_warm_up and not self._console.is_terminal:
-            best = min(r["test_error"] for r in training.records)
+        if news.is_finished_run and not self._console.is_terminal:
+            best = min(record["test_error"] for record in news.records)
             self._console.print(
-                f"{name}, seed {training.config.seed}: best test error {best:.2f}% after "
-                f"{record['iteration']} iterations, {record['seconds']:.1f} s",
+                f"{name}, seed {config.seed}: best test error {best:.2f}% after "
+                f"{last['iteration']} iterations, {last['seconds']:.1f} s",
                 highlight=False,
                 soft_wrap=True,
             )

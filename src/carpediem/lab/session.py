@@ -6,33 +6,39 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.folder_news import News
 from carpediem.lab.groups import by_warm_up
 from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
+from carpediem.lab.ray_cluster import RayCluster
 from carpediem.lab.records import read_runs
 from carpediem.lab.study import Study
 from carpediem.lab.table import Table, render_markdown, render_text
 from carpediem.lab.tables import summary_tables
 from carpediem.lab.tensorboard import write_events
-from carpediem.lab.wave import Training
 
 
 def train_and_show(
     study: Study,
     *,
-    device: str | None,
+    device: str,
     data_dir: Path | None,
     side_by_side: int | None = None,
     tensorboard: bool = False,
     as_json: bool = False,
+    cluster: RayCluster | None = None,
 ) -> None:
-    """Trains the runs that are not done; prints the table, the curves and where everything lies."""
+    """Trains the runs that are not done; prints the table, the curves and where everything lies.
+
+    Args:
+        device: cpu or cuda.
+        cluster: where to train; by default in this process.
+    """
     folder, asked_for = study.folder, {config.hash for config in study.configs}
     if not study.own:
         if as_json:
@@ -49,18 +55,28 @@ def train_and_show(
         print("all of these runs are done already: nothing is trained", file=sys.stderr)
     with StudyProgress(study.pending(), quiet=as_json) as progress:
 
-        def on_epoch(training: Training, record: dict[str, Any]) -> None:
-            progress.on_epoch(training, record)
-            if tensorboard and not training.is_warm_up:
-                write_events(training.folder.folder)
+        def on_news(news: News) -> None:
+            progress.show(news)
+            if tensorboard and not news.is_warm_up:
+                write_events(folder / "runs" / news.configs[0].hash)
 
-        study.train(
-            device=chosen_device(device),
-            data_dir=data_dir,
-            side_by_side=side_by_side,
-            on_epoch=on_epoch,
-            complain=progress.complain,
-        )
+        if cluster is None:
+            study.train(
+                device=device,
+                data_dir=data_dir,
+                side_by_side=side_by_side,
+                on_epoch=lambda t, _: on_news(News(t.configs, t.records, t.is_warm_up)),
+                complain=progress.complain,
+            )
+        else:
+            cluster.train(
+                study,
+                device=device,
+                data_dir=data_dir,
+                side_by_side=side_by_side,
+                on_news=on_news,
+                complain=progress.complain,
+            )
     records = [record for record in read_runs(folder) if record.hash in asked_for]
     tables = summary_tables(records)
     finished = [record for record in records if record.finished]
@@ -117,17 +133,20 @@ def table_text(table: Table) -> str:
     return render_text(table, colour=terminal, width=shutil.get_terminal_size().columns if terminal else 200)
 
 
-def chosen_device(name: str | None) -> str:
+def chosen_device(name: str | None, cluster: RayCluster | None = None) -> str:
     """The device that is meant: a CUDA one where there is one, unless something else is said."""
-    if name is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
+    if name not in (None, "cpu", "cuda"):
         raise ValueError(f"--device must be cpu or cuda, got {name!r}")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda needs a CUDA device, and torch sees none; use --device cpu")
-    return name
+    if name == "cpu":
+        return name
+    if torch.cuda.is_available() if cluster is None else cluster.has_gpus:
+        return "cuda"
+    if name == "cuda":
+        who = "torch sees" if cluster is None else "the Ray cluster has"
+        raise ValueError(f"--device cuda needs a CUDA device, and {who} none; use --device cpu")
+    return "cpu"
 
 
-def chosen_precision(device: str | None) -> str:
+def chosen_precision(device: str) -> str:
     """bf16 where the device is fast at it."""
-    return "bf16" if chosen_device(device) == "cuda" else "float32"
+    return "bf16" if device == "cuda" else "float32"
