@@ -405,8 +405,11 @@ MISTAKES = {
         ["--data", "broken_code:data"],
         "broken_code of broken_code:data raised NameError: name 'nothing' is not defined",
     ),
-    "missing network module": (["--net", "no_such_module:net"], "got 'no_such_module:net'"),
-    "missing network function": (["--net", "own_code:nothing"], "got 'own_code:nothing'"),
+    "missing network module": (["--net", "no_such_module:net"], "no module 'no_such_module'"),
+    "missing network function": (
+        ["--net", "own_code:nothing"],
+        "own_code.py must define a function 'nothing'",
+    ),
     "folder without images": (["--data", "./empty"], "empty must hold a folder for each"),
     "no such device": (["--device", "abacus"], "--device must be cpu or cuda, got 'abacus'"),
     "unknown key": (["--config", "wrong.toml"], "wrong.toml has the unknown key 'sedes'; known are .*seeds"),

@@ -383,8 +383,12 @@ def test_a_users_own_function_is_called_with_classes_and_channels(monkeypatch):
     assert (net.in_features, net.out_features) == (2, 7)
     with pytest.raises(TypeError, match=r"my_networks:number must return a torch\.nn\.Module, got int"):
         named("my_networks:number")
-    for name in ["my_networks:absent", "no_such_module:linear", ":linear"]:
-        with pytest.raises(ValueError, match=f"importable module:function, got '{name}'"):
+    for name, message in {
+        "my_networks:absent": "my_networks:absent: my_networks must define a function 'absent'",
+        "no_such_module:linear": "no_such_module:linear: no module 'no_such_module' in ",
+        ":linear": "':linear' must read module:function",
+    }.items():
+        with pytest.raises(ValueError, match=message):
             named(name)
 
 

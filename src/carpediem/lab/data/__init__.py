@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .custom import is_spec, read_custom
+from carpediem.lab.usercode import is_spec
+
+from .custom import read_custom
 from .dataset import ImageData
 from .errors import DataError, DataNotFoundError, FetchError
 from .fetch import DOWNLOADS, fetch

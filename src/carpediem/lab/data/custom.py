@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from carpediem.lab.usercode import UserCodeError, told_of
+from carpediem.lab.usercode import told_of, user_function
 
 from .dataset import ImageData
 from .errors import DataError
-
-_SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-
-
-def is_spec(name: str) -> bool:
-    """Whether `name` reads `module:function`.
-
-    >>> is_spec("my.package:load"), is_spec("cifar10"), is_spec("C:\\\\images")
-    (True, False, False)
-    """
-    return _SPEC.fullmatch(name) is not None
 
 
 def read_custom(spec: str) -> ImageData:
@@ -36,7 +18,10 @@ def read_custom(spec: str) -> ImageData:
     That is an `ImageData`, or the four arrays or tensors (train_images, train_labels, test_images,
     test_labels), images uint8 of shape (N, c, h, w) or (N, h, w). Classes are then called by their numbers.
     """
-    function = _function(spec)
+    try:
+        function = user_function(spec)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     with told_of(spec):
         found = function()
     if isinstance(found, ImageData):
@@ -55,29 +40,6 @@ def read_custom(spec: str) -> ImageData:
     labels = tensors["train_labels"]
     count = int(labels.max()) + 1 if labels.numel() > 0 else 0
     return ImageData(name=spec, **tensors, classes=tuple(str(number) for number in range(count)))
-
-
-def _function(spec: str) -> Callable[[], Any]:
-    module_name, _, name = spec.partition(":")
-    # A command's first search folder is its own, not the user's: look there too, as `python -m` does.
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and something that it imports is not
-        raise DataError(f"{spec}: no module {error.name!r} in {here} nor on PYTHONPATH") from error
-    except ImportError:
-        raise
-    except Exception as error:
-        raise UserCodeError(f"{module_name} of {spec} raised {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(here)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise DataError(f"{spec}: {module.__file__} must define a function {name!r}")
-    return function  # type: ignore[no-any-return]
 
 
 def _tensor(value: object, what: str) -> Tensor:

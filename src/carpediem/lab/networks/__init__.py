@@ -4,10 +4,7 @@ All of them map images of shape (b, in_channels, h, w) to logits of shape (b, nu
 be compiled, captured in a CUDA graph, and run channels-last or under bf16 autocast.
 """
 
-import importlib
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from torch import nn
@@ -17,7 +14,7 @@ from carpediem.lab.networks.densenet121 import densenet121
 from carpediem.lab.networks.efficientnet_lite import EfficientNetLite0, load_imagenet_weights
 from carpediem.lab.networks.resnet import ResNet
 from carpediem.lab.networks.small_cnn import SmallCNN
-from carpediem.lab.usercode import UserCodeError, source_fingerprint, told_of
+from carpediem.lab.usercode import source_fingerprint, told_of, user_function
 
 __all__ = [
     "NAMES",
@@ -99,29 +96,13 @@ def fingerprint(name: str) -> str:
     >>> fingerprint("resnet-50")
     ''
     """
-    return source_fingerprint(_own_function(name), name.partition(":")[0]) if ":" in name else ""
+    return source_fingerprint(user_function(name), name.partition(":")[0]) if ":" in name else ""
 
 
 def _build_own(name: str, *, num_classes: int, in_channels: int) -> nn.Module:
-    function = _own_function(name)
+    function = user_function(name)
     with told_of(name):
         network = function(num_classes=num_classes, in_channels=in_channels)
     if not isinstance(network, nn.Module):
         raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
     return network
-
-
-def _own_function(name: str) -> Callable[..., nn.Module]:
-    module_name, _, function_name = name.partition(":")
-    # A command's first search folder is its own, not the user's: look there too, as `python -m` does.
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        function: Callable[..., nn.Module] = getattr(importlib.import_module(module_name), function_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"name must be an importable module:function, got {name!r}: {error}") from error
-    except Exception as error:
-        raise UserCodeError(f"{module_name} of {name} raised {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(here)
-    return function
