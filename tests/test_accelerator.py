@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
+from carpediem.lab.observer import SampleObserver
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -110,3 +111,21 @@ def test_bad_values_never_reach_the_history_and_are_reported_by_the_next_refresh
     with pytest.raises(ValueError, match="1 batches held values that are not"):
         selector.refresh(3)
     selector.refresh(3)
+
+
+def test_what_is_kept_about_samples_is_the_same_on_both_devices():
+    states = []
+    for device in ("cpu", "cuda"):
+        random = torch.Generator().manual_seed(3)
+        observer = SampleObserver(500, K, window=4, epochs=3, device=device)
+        for _ in range(3):
+            batches = torch.stack([torch.randperm(500, generator=random)[:100] for _ in range(5)])
+            predictions = torch.randint(K, (5, 100), generator=random, dtype=torch.int32)
+            losses = torch.rand(5, 100, generator=random)
+            observer.take_in(*(tensor.to(device) for tensor in (batches, predictions, losses)))
+        states.append(observer.state_dict())
+    here, there = states
+    for name in ("windows", "latest", "drawn", "change", "loss"):
+        torch.testing.assert_close(there[name], here[name], rtol=0, atol=0, equal_nan=True)
+    for name, trail in here["trails"].items():
+        torch.testing.assert_close(there["trails"][name], trail)
