@@ -37,7 +37,7 @@ CASES = ("eager", "captured", "compiled", "runs", "methods")
 NETS = ("resnet-50", "densenet-40-12")
 BARS = {"resnet-50": 36_000, "densenet-40-12": 17_000}  # images a second with BAR_RUNS runs
 BAR_RUNS, BAR_START_UP, BAR_OVER_EAGER, BAR_METHOD = 8, 60, 5, 1.01
-ROUNDS = 3
+ROUNDS = 2
 METHODS = ("random", "recency", "online", "active")
 
 
