@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -34,7 +37,25 @@ def describe_machine(device: torch.device | str = "cpu") -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
+    if (commit := _commit()) is not None:
+        versions["commit"] = commit
     return {"machine": machine, "versions": versions}
+
+
+@cache
+def _commit() -> str | None:
+    """The commit of the checkout that this package runs from, "-dirty" behind it where files were changed since."""
+    package = Path(__file__).parents[1]
+    root = package.parents[1]
+    # An installed package may lie inside of somebody else's checkout.
+    if not (root / ".git").exists() or root / "src" / "carpediem" != package:
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
 
 
 def _carpediem_version() -> str:
