@@ -76,7 +76,7 @@ def render_text(table: Table, *, colour: bool = False, width: int = 200) -> str:
         title_justify="left",
         title_style="bold",
     )
-    texts = [_texts(table, row) for row in table.rows]
+    texts = [row_texts(table, row) for row in table.rows]
     for column, title in zip(table.columns, _fitted_titles(table, texts, width), strict=True):
         drawn.add_column(Text(title), justify="left" if column.kind == "text" else "right")
     for _, group in groupby(texts, key=lambda row: row[: table.grouped]):
@@ -113,7 +113,7 @@ def render_markdown(table: Table) -> str:
 
     lines = [f"**{table.title}**", "", line(column.title for column in table.columns)]
     lines.append(line("---" if column.kind == "text" else "---:" for column in table.columns))
-    lines += [line(_texts(table, row)) for row in table.rows]
+    lines += [line(row_texts(table, row)) for row in table.rows]
     if table.note:
         lines += ["", table.note]
     return "\n".join(lines) + "\n"
@@ -131,14 +131,22 @@ def render_csv(table: Table) -> str:
 
 def measured(table: Table) -> Table:
     """The table with only the rows of which something has been run."""
+    return replace(table, rows=[row for row in table.rows if is_measured(table, row)])
+
+
+def is_measured(table: Table, row: tuple[Value, ...]) -> bool:
+    """Whether something of the row has been run."""
     keys = [column.key for column in table.columns]
-    if "seeds" not in keys:
-        return table
-    seeds = keys.index("seeds")
-    return replace(table, rows=[row for row in table.rows if row[seeds] is not None])
+    return "seeds" not in keys or row[keys.index("seeds")] is not None
 
 
-def _texts(table: Table, row: tuple[Value, ...]) -> list[str]:
+def sort_value(value: Value) -> str | float | None:
+    """What a row is sorted by: of a value with an error or an interval, its mean."""
+    return value.mean if isinstance(value, Estimate | PairedDifference | Published) else value
+
+
+def row_texts(table: Table, row: tuple[Value, ...]) -> list[str]:
+    """A row's values as people read them."""
     return [_text(column, value) for column, value in zip(table.columns, row, strict=True)]
 
 

@@ -367,7 +367,7 @@ def _reduction(block: _Block, rival: Cell) -> float | None:
 
 def _summaries(cells: list[Cell], settings: set[str]) -> list[Table]:
     groups = [[cell for cell in cells if cell.setting == setting] for setting in sorted(settings)]
-    titles = [_setting_title(group[0], [other[0] for other in groups]) for group in groups]
+    titles = setting_titles([group[0] for group in groups])
     order = sorted(range(len(groups)), key=titles.__getitem__)
     return [_summary(titles[index], groups[index]) for index in order]
 
@@ -407,15 +407,23 @@ def _summary(title: str, cells: list[Cell]) -> Table:
     return Table(title, note + _unfinished(cells), columns, rows)
 
 
-def _setting_title(cell: Cell, others: list[Cell]) -> str:
-    def title(config: dict[str, Any]) -> str:
-        where = (_data(config["data"]), _network(config["net"]), _optimizer(config["optimizer"]))
-        return f"{', '.join(where)}, recipe {config['recipe']}"
+def setting_titles(cells: list[Cell]) -> list[str]:
+    """What to call the setting of each cell, so that no two settings are called the same."""
+    return [_setting_title(cell, cells) for cell in cells]
 
-    same = [json.loads(other.setting) for other in others if title(other.config) == title(cell.config)]
+
+def _setting_title(cell: Cell, others: list[Cell]) -> str:
+    title = config_title(cell.config)
+    same = [json.loads(other.setting) for other in others if config_title(other.config) == title]
     own = json.loads(cell.setting)
     told = [f"{name} {own.get(name)}" for name in own if any(other.get(name) != own[name] for other in same)]
-    return ", ".join([title(cell.config), *told])
+    return ", ".join([title, *told])
+
+
+def config_title(config: dict[str, Any]) -> str:
+    """Data, network, optimizer and recipe, as titles name them."""
+    where = (_data(config["data"]), _network(config["net"]), _optimizer(config["optimizer"]))
+    return f"{', '.join(where)}, recipe {config['recipe']}"
 
 
 # --- shared by all
