@@ -26,6 +26,7 @@ from carpediem.lab.groups import Shard
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
 from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.report import write_report
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
@@ -498,6 +499,23 @@ def export(
     )
     for file in files:
         typer.echo(file)
+
+
+@app.command()
+@tidy
+def report(
+    folders: Folders,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. [default: report.html in the first DIR]")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """One self-contained HTML page on the runs: curves, tables, what was selected, the samples themselves."""
+    first = folders[0] if folders[0].is_dir() else folders[0].parent
+    file = write_report(folders, out or first / "report.html")
+    typer.echo(file)
+    if show:
+        typer.launch(str(file.resolve()))
 
 
 @data_app.command("ls")

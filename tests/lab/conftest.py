@@ -1,6 +1,7 @@
 """A data set and runs so small that a whole study takes a fraction of a second."""
 
 import json
+import shutil
 import sys
 import types
 
@@ -10,6 +11,7 @@ import torch
 
 from carpediem.lab.data import ImageData
 from carpediem.lab.plans import run_configs
+from lab.report_makers import train_study
 
 TIMES = ("seconds", "seconds_with_evaluation")
 METHODS = ("random", "online", "active", "recency")
@@ -68,3 +70,15 @@ def read_study():
         }
 
     return read
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A small study of all methods, with what it recorded about its samples; only to be read."""
+    return train_study(tmp_path_factory.mktemp("trained") / "study")
+
+
+@pytest.fixture
+def study(trained, tmp_path):
+    """A copy of it that a test may damage."""
+    return shutil.copytree(trained, tmp_path / "study")

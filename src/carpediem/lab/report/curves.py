@@ -1,0 +1,93 @@
+"""Convergence as the page carries it: training loss and test error, a line a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from carpediem.lab.config import METHODS
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import Cell, method_name
+
+from .numbers import short, shorts
+
+_FIELDS = ("train_loss", "test_error")
+
+
+def lines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The methods of one setting: a key for the address, a name, and which colour and dashes they have."""
+    spare = 0
+    found: list[dict[str, Any]] = []
+    for cell in cells:
+        own = cell.method if cell.method in METHODS else ""
+        if not own or own in [line["style"] for line in found]:
+            own, spare = f"spare{spare}", spare + 1
+        found.append({"key": _key(cell, cells), "name": method_name(cell, cells), "style": own})
+    return found
+
+
+def convergence(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Training loss and test error by epoch: mean and range over the finished runs, and each unfinished run."""
+    return {
+        "warm_up": _warm_up(cells),
+        "lines": [
+            line
+            | {"seeds": [run.config["seed"] for run in cell.runs]}
+            | _mean(cell.runs)
+            | {"unfinished": [_single(run) for run in cell.unfinished if run.epochs]}
+            for line, cell in zip(lines(cells), cells, strict=True)
+        ],
+    }
+
+
+def _mean(runs: Sequence[RunRecord]) -> dict[str, Any]:
+    epochs = list(zip(*(run.epochs for run in runs), strict=False))
+    curve: dict[str, Any] = {
+        "iterations": [int(rows[0]["iteration"]) for rows in epochs],
+        "seconds": shorts(fmean(row["seconds"] for row in rows) for rows in epochs),
+    }
+    for field in _FIELDS:
+        values = [[float(row[field]) for row in rows] for rows in epochs]
+        # The mean of seeds one of which diverged is no number, and neither is their range.
+        known = [row if all(map(math.isfinite, row)) else [math.nan] for row in values]
+        curve[field] = {
+            "mean": shorts(map(fmean, known)),
+            "low": shorts(map(min, known)),
+            "high": shorts(map(max, known)),
+        }
+    return curve
+
+
+def _single(run: RunRecord) -> dict[str, Any]:
+    return {
+        "seed": run.config["seed"],
+        "iterations": [int(epoch["iteration"]) for epoch in run.epochs],
+        "seconds": shorts(epoch["seconds"] for epoch in run.epochs),
+    } | {field: shorts(float(epoch[field]) for epoch in run.epochs) for field in _FIELDS}
+
+
+def _key(cell: Cell, cells: Sequence[Cell]) -> str:
+    """Names the cell among those of its setting, and does not change when others are added."""
+    options = [
+        f"{name}-{value:g}" if isinstance(value, float) else f"{name}-{value}"
+        for name, value in cell.selection
+        if name != "method"
+    ]
+    return ".".join([cell.method, *options])
+
+
+def _warm_up(cells: Sequence[Cell]) -> dict[str, float | int | None] | None:
+    """Where the warm-up ends, by iteration and by seconds of the first run that went so far."""
+    count = int(cells[0].config.get("warm_up") or 0)
+    for cell in cells:
+        for run in (*cell.runs, *cell.unfinished):
+            if 0 < count <= len(run.epochs):
+                end = run.epochs[count - 1]
+                return {
+                    "epochs": count,
+                    "iterations": int(end["iteration"]),
+                    "seconds": short(end["seconds"]),
+                }
+    return None

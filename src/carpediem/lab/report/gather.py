@@ -1,0 +1,99 @@
+"""From folders of records to one value that JSON can hold: everything that the page shows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from carpediem import __version__
+from carpediem.lab.records import RunRecord, read_runs
+from carpediem.lab.results import Cell, group_cells
+from carpediem.lab.table import Table, is_measured, row_texts, sort_value
+from carpediem.lab.tables import all_tables, setting_titles
+
+from .curves import convergence
+from .figures import ablations, grids, indices, losses
+from .obtained import obtained
+from .samples import galleries, strips
+
+
+def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
+    """What the page shows about the runs in `folders`.
+
+    Args:
+        folders: studies' folders or published folders, as for `read_runs`.
+
+    Raises:
+        FileNotFoundError: a folder does not exist or holds no study.
+        RecordError: a record is damaged.
+    """
+    records = read_runs(*folders)
+    places = [Path(folder) for folder in folders]
+    cells = group_cells(records)
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.setting, []).append(cell)
+    titles = setting_titles([group[0] for group in groups.values()])
+    return {
+        "version": __version__,
+        "title": ", ".join(dict.fromkeys(map(_name, places))),
+        "summary": _summary(records, len(groups)),
+        "settings": [
+            _setting(places, title, group) for title, group in zip(titles, groups.values(), strict=True)
+        ],
+        "tables": [_table(table) for table in all_tables(records, empty=True)],
+        "grids": grids(cells),
+        "ablations": ablations(cells),
+        "obtained": obtained(folders, list(groups.values()), titles),
+    }
+
+
+def _name(folder: Path) -> str:
+    """What the folder is called, however it was written: "." has a name too."""
+    folder = folder.resolve()
+    return (folder.parent if folder.is_file() else folder).name
+
+
+def _summary(records: list[RunRecord], settings: int) -> str:
+    if not records:
+        return "No run has begun yet."
+    finished = sum(record.finished for record in records)
+    text = f"{_counted(len(records), 'run')} in {_counted(settings, 'setting')}: "
+    if finished == len(records):
+        return text + "all finished."
+    return text + f"{finished} finished, {len(records) - finished} not finished yet."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _setting(folders: list[Path], title: str, cells: list[Cell]) -> dict[str, Any]:
+    return {
+        "key": hashlib.sha256(cells[0].setting.encode()).hexdigest()[:8],
+        "title": title,
+        "convergence": convergence(cells),
+        "losses": losses(cells),
+        "indices": indices(cells),
+        "strips": strips(folders, cells),
+        "gallery": galleries(folders, cells),
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "note": table.note,
+        "columns": [{"title": column.title, "text": column.kind == "text"} for column in table.columns],
+        "rows": [
+            {
+                "texts": row_texts(table, row),
+                "order": [sort_value(value) for value in row],
+                "values": values,
+                "measured": is_measured(table, row),
+            }
+            for row, values in zip(table.rows, table.to_dict()["rows"], strict=True)
+        ],
+    }

@@ -1,0 +1,163 @@
+"""How the results were obtained: configuration, machine, versions, seeds, and the command to repeat them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from carpediem.lab.config import METHOD_OPTIONS
+from carpediem.lab.plans import DRAW_SUFFIXES, PLANS, is_of_plan
+from carpediem.lab.recipes import RECIPES
+from carpediem.lab.results import Cell, method_name
+
+# Settings of a recipe that `carpediem compare` has an option for.
+_OPTIONS = (
+    "iterations",
+    "batch_size",
+    "learning_rate",
+    "dropout",
+    "augmentation",
+    "image_size",
+    "warm_up",
+)
+_SUFFIX = {
+    ("random", "systematic"): "-shuffle",
+    **{("", draws): suffix for suffix, draws in DRAW_SUFFIXES.items()},
+}
+
+
+def obtained(
+    folders: Sequence[str | Path], groups: Sequence[Sequence[Cell]], titles: Sequence[str]
+) -> dict[str, Any]:
+    """What the last section of the page says."""
+    return {
+        "studies": [study for folder in folders if (study := _study(Path(folder))) is not None],
+        "settings": [
+            {
+                "title": title,
+                "config": _rows(json.loads(cells[0].setting)),
+                "methods": [
+                    {
+                        "name": method_name(cell, cells),
+                        "selection": [row for row in _rows(cell.options) if row[0] != "method"],
+                        "seeds": [run.config["seed"] for run in cell.runs],
+                        "unfinished": [run.config["seed"] for run in cell.unfinished],
+                        "hashes": [run.hash for run in (*cell.runs, *cell.unfinished)],
+                    }
+                    for cell in cells
+                ],
+                "machines": _machines(cells),
+                "finished": _times(cells),
+                "commands": commands(cells),
+            }
+            for title, cells in zip(titles, groups, strict=True)
+        ],
+    }
+
+
+def commands(cells: Sequence[Cell]) -> list[str]:
+    """Commands that train the runs of one setting again, ready for a shell."""
+    config = cells[0].config
+    device = ["--device", "cuda" if config.get("precision") == "bf16" else "cpu"]
+    runs = [run for cell in cells for run in (*cell.runs, *cell.unfinished)]
+    seeds = sorted({run.config["seed"] for run in runs})
+    for name, plan in PLANS.items():
+        if seeds == list(range(len(seeds))) and all(is_of_plan(run, plan) for run in runs):
+            words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
+            return [
+                shlex.join([*words, "--methods", methods, "--seeds", str(count), *device])
+                for count, methods in _by_seeds(cells).items()
+            ]
+    words = ["--data", str(config["data"]), "--net", str(config["net"])]
+    words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
+    plain = RECIPES.get(config["recipe"], {})
+    words += _changed(config, plain, _OPTIONS)
+    variations: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in cells:
+        options = _changed(cell.config, plain, METHOD_OPTIONS.get(cell.method, ()))
+        variations.setdefault(tuple(options), []).append(cell)
+    return [
+        shlex.join(["carpediem", *start, *extra, *device])
+        for extra, group in variations.items()
+        for found, methods in _by_seeds(group).items()
+        for start in _own_study(words, found, methods)
+    ]
+
+
+def _own_study(words: list[str], seeds: int | tuple[int, ...], methods: str) -> list[list[str]]:
+    if isinstance(seeds, int):
+        return [["compare", *words, "--methods", methods, "--seeds", str(seeds)]]
+    return [
+        ["train", *words, "--method", method, "--seed", str(seed)]
+        for method in methods.split(",")
+        for seed in seeds
+    ]
+
+
+def _by_seeds(cells: Sequence[Cell]) -> dict[int | tuple[int, ...], str]:
+    """The methods that were run with the same seeds, by how many these are where they are 0, 1, …"""
+    groups: dict[int | tuple[int, ...], list[str]] = {}
+    for cell in cells:
+        seeds = tuple(sorted(run.config["seed"] for run in (*cell.runs, *cell.unfinished)))
+        count = len(seeds) if seeds == tuple(range(len(seeds))) else seeds
+        groups.setdefault(count, []).append(_method(cell))
+    return {seeds: ",".join(methods) for seeds, methods in groups.items()}
+
+
+def _method(cell: Cell) -> str:
+    usual = RECIPES.get(cell.config["recipe"], {}).get("draws")
+    if cell.draws in (None, usual):
+        return cell.method
+    return cell.method + (_SUFFIX.get((cell.method, cell.draws)) or _SUFFIX[("", cell.draws)])
+
+
+def _changed(config: dict[str, Any], plain: dict[str, Any], names: Sequence[str]) -> list[str]:
+    return [
+        word
+        for name in names
+        if config.get(name) is not None and config[name] != plain.get(name)
+        for word in ("--" + name.replace("_", "-"), _text(config[name]))
+    ]
+
+
+def _study(folder: Path) -> dict[str, Any] | None:
+    """What a study's own description says; published folders have none."""
+    try:
+        described = json.loads((folder / "study.json").read_text())
+        command = shlex.join(map(str, described["command"]))
+        return {"folder": folder.name, "command": command, "runs": len(described["runs"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _machines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Each machine with its versions once, with how many runs it finished."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            done = run.done or {}
+            rows = _rows({**(done.get("machine") or {}), **(done.get("versions") or {})})
+            one = found.setdefault(json.dumps(rows), {"rows": rows, "runs": 0})
+            one["runs"] += 1
+    return list(found.values())
+
+
+def _times(cells: Sequence[Cell]) -> list[str]:
+    """When the first and the last run finished."""
+    times = sorted(str(t) for cell in cells for run in cell.runs if (t := (run.done or {}).get("finished")))
+    return [times[0], times[-1]] if times else []
+
+
+def _rows(values: dict[str, Any]) -> list[list[str]]:
+    return [[name, _text(value)] for name, value in values.items()]
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

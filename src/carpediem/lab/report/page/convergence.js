@@ -1,0 +1,118 @@
+// Training loss and test error by iteration or by time, a line a method.
+
+const QUANTITIES = [
+  ["train_loss", "Training loss"],
+  ["test_error", "Test error (%)"],
+];
+
+function convergence(data) {
+  const { lines } = data;
+  if (!lines.some((line) => line.iterations.length || line.unfinished.length)) {
+    return [missing("No epoch has been finished yet; the curves begin with the first.")];
+  }
+  const figures = QUANTITIES.map(([field, title]) =>
+    figure({
+      id: `convergence-${field}`,
+      title,
+      keys: ["x", "scale", "off"],
+      draw: (width) => convergenceDrawing(data, field, title, width),
+      numbers: () => convergenceNumbers(lines.filter(isOn), field),
+    }),
+  );
+  const counts = [...new Set(lines.map((line) => line.seeds.length).filter(Boolean))].sort((a, b) => a - b);
+  const unfinished = lines.some((line) => line.unfinished.length);
+  return [
+    el(
+      "div",
+      { class: "controls" },
+      choice("Along", "x", [["iterations", "iterations"], ["seconds", "wall-clock time"]], "iterations"),
+      choice("Scale", "scale", [["log", "logarithmic"], ["linear", "linear"]], "log"),
+    ),
+    methodLegend("convergence", lines),
+    el("div", { class: "figures" }, figures),
+    el(
+      "p",
+      { class: "note" },
+      counts.length ? `Line: mean of ${counts.join(" to ")} finished ${counts.at(-1) === 1 ? "seed" : "seeds"}. ` : "",
+      counts.at(-1) > 1 ? "Band: lowest to highest. " : "",
+      unfinished ? "Thin lines: single runs that have not finished. " : "",
+      "Time is that of training alone, without evaluation.",
+    ),
+  ];
+}
+
+function convergenceDrawing(data, field, title, width) {
+  const x = view.get("x", "iterations");
+  const isLog = view.get("scale", "log") === "log";
+  const lines = data.lines.filter(isOn);
+  const thick = lines.map((line) => ({
+    line,
+    points: line.iterations.map((_, i) => ({
+      x: line[x][i], y: line[field].mean[i], low: line[field].low[i], high: line[field].high[i], epoch: i, line,
+    })),
+  }));
+  const thin = lines.flatMap((line) =>
+    line.unfinished.map((run) => ({
+      line,
+      points: run.iterations.map((_, i) => ({ x: run[x][i], y: run[field][i], epoch: i, line, seed: run.seed })),
+    })),
+  );
+  const all = [...thick, ...thin].flatMap((one) => one.points);
+  const values = all.flatMap(({ y, low, high }) => [y, low, high]).filter((v) => Number.isFinite(v) && (!isLog || v > 0));
+  if (!values.length) return missing(lines.length ? `No ${isLog ? "positive " : ""}value to draw.` : "No method is switched on.");
+  const [least, most] = d3.extent(values);
+  const domain = isLog ? [least / 1.06, most * 1.06] : [Math.min(0, least), most * 1.03];
+  // A logarithm of 0 would be below any page: it is drawn at the lower edge.
+  const kept = (value) => (Number.isFinite(value) ? (isLog ? Math.max(value, domain[0]) : value) : NaN);
+  const end = d3.max(all, (point) => point.x);
+  const warmUp = data.warm_up?.[x];
+  const hasWarmUp = warmUp && warmUp < end;
+  const ticks = isLog ? logTicks(...domain) : d3.ticks(...domain, 6);
+  return Plot.plot({
+    width, height: Math.min(380, Math.max(270, width * 0.6)), marginLeft: 48, marginRight: 16, marginTop: 10, marginBottom: 42,
+    x: { domain: [0, end], label: x === "seconds" ? "Seconds of training" : "Iteration", ticks: width < 420 ? 4 : 6, tickFormat: (v) => number(v) },
+    y: { type: isLog ? "log" : "linear", domain, label: null },
+    marks: [
+      Plot.gridY(ticks),
+      isLog ? logAxis(Plot.axisY, ticks) : Plot.axisY(ticks),
+      hasWarmUp ? Plot.rect([0], { x1: 0, x2: warmUp, y1: domain[0], y2: domain[1], fill: "currentColor", fillOpacity: 0.05 }) : null,
+      hasWarmUp ? Plot.text(["warm-up"], { x: warmUp / 2, y: domain[0], rotate: -90, textAnchor: "start", dy: -6, lineAnchor: "middle", fill: "var(--quiet)" }) : null,
+      thick.map(({ line, points }) =>
+        Plot.areaY(points, { x: "x", y1: (p) => kept(p.low), y2: (p) => kept(p.high), fill: styleOf(line.style).colour, fillOpacity: 0.11 }),
+      ),
+      thin.map(({ line, points }) =>
+        Plot.line(points, { x: "x", y: (p) => kept(p.y), stroke: styleOf(line.style).colour, strokeWidth: 1, strokeOpacity: 0.75 }),
+      ),
+      thick.map(({ line, points }) =>
+        Plot.line(points, {
+          x: "x", y: (p) => kept(p.y), stroke: styleOf(line.style).colour, strokeDasharray: styleOf(line.style).dash, strokeWidth: 2,
+        }),
+      ),
+      Plot.tip(all, Plot.pointer({ x: "x", y: (p) => kept(p.y), title: (p) => convergenceTip(p, x, title), maxRadius: 60 })),
+    ],
+  });
+}
+
+function convergenceTip(point, x, title) {
+  const spread = point.low !== point.high && point.low !== undefined ? ` (${number(point.low)} to ${number(point.high)})` : "";
+  return [
+    point.line.name + (point.seed === undefined ? "" : `, seed ${point.seed}, unfinished`),
+    `${title}: ${number(point.y)}${spread}`,
+    x === "seconds" ? `${number(point.x)} s, epoch ${point.epoch}` : `iteration ${number(point.x)}, epoch ${point.epoch}`,
+  ].join("\n");
+}
+
+function convergenceNumbers(lines, field) {
+  const columns = ["method", "seeds", "epoch", "iteration", "seconds", "mean", "lowest", "highest"];
+  const rows = lines.flatMap((line) => [
+    ...line.iterations.map((iteration, i) => [
+      line.name, line.seeds.length, i, iteration, line.seconds[i], line[field].mean[i], line[field].low[i], line[field].high[i],
+    ]),
+    ...line.unfinished.flatMap((run) =>
+      run.iterations.map((iteration, i) => [
+        `${line.name}, seed ${run.seed}, unfinished`, 1, i, iteration, run.seconds[i], run[field][i], run[field][i], run[field][i],
+      ]),
+    ),
+  ]);
+  return { columns, rows };
+}

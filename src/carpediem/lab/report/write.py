@@ -1,0 +1,34 @@
+"""The report as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from carpediem.lab.atomic import write_whole
+
+from .gather import gather
+from .page import render_page
+
+
+def write_report(folders: Sequence[str | Path], file: str | Path) -> Path:
+    """One self-contained HTML file on the runs in `folders`, written whole or not at all.
+
+    Args:
+        folders: studies' folders or published folders, as for `read_runs`.
+        file: where to write.
+    """
+    file = Path(file)
+    if file.is_dir():
+        raise IsADirectoryError(
+            f"--out must be a file, got the folder {file}; name one in it, such as {file / 'report.html'}"
+        )
+    data = gather(folders)
+    if not data["settings"]:
+        raise ValueError(f"{folders[0]} holds no run yet; carpediem compare --out {folders[0]} trains some")
+    page = render_page(data)
+    try:
+        write_whole(file, page)
+    except OSError as error:
+        raise OSError(f"{file} cannot be written: {error.strerror}; choose another --out") from error
+    return file
