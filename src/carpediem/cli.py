@@ -26,7 +26,7 @@ from carpediem.lab.groups import Shard
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
 from carpediem.lab.records import export_runs, read_runs
-from carpediem.lab.report import write_report
+from carpediem.lab.report import Watch, write_report
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.study import Study
@@ -516,6 +516,29 @@ def report(
     typer.echo(file)
     if show:
         typer.launch(str(file.resolve()))
+
+
+@app.command()
+@tidy
+def watch(
+    folders: Folders,
+    port: Annotated[int, typer.Option(help="0 takes any port that is free.", min=0, max=65535)] = 8000,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than loopback let other machines read it.")
+    ] = "127.0.0.1",
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the report while the runs train, and refresh it as their records come in. Ctrl-C ends it."""
+    served = Watch(folders, host=host, port=port)
+    typer.echo(f"{served.address} shows {', '.join(map(str, folders))}; Ctrl-C ends it")
+    if show:
+        typer.launch(served.address)
+    try:
+        served.serve()
+    except KeyboardInterrupt:
+        typer.echo("")
+    finally:
+        served.close()
 
 
 @data_app.command("ls")
