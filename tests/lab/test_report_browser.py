@@ -1,0 +1,346 @@
+"""The report in a real browser: Chromium, started headless for this file."""
+
+import csv
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.report import Watch, write_report
+from carpediem.lab.tables import summary_tables
+from lab.report_makers import CLASSES, unfinish
+
+selenium = pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="the browser tests need Chromium: apt-get install chromium chromium-driver",
+)
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class Browser:
+    """A page in Chromium, with what these tests ask of it."""
+
+    def __init__(self, folder):
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for word in (*OPTIONS, f"--user-data-dir={folder / 'profile'}", "--window-size=1280,900"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.downloads = folder / "downloads"
+        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
+
+    def command(self, name, **values):
+        return self.driver.execute_cdp_cmd(name, values)
+
+    def open(self, address):
+        self.driver.get("about:blank")  # else an address that differs behind the # alone would not load
+        for kind in ("browser", "performance"):
+            self.driver.get_log(kind)
+        self.driver.get(address)
+
+    def ask(self, script, *values):
+        return self.driver.execute_script(f"return {script}", *values)
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def drawn(self, selector):
+        """The shapes of a drawing's lines."""
+        return self.ask(
+            "[...document.querySelectorAll(arguments[0] + ' [aria-label=line] path')].map(p => p.getAttribute('d'))",
+            selector,
+        )
+
+    def press(self, element):
+        """A real click, in the middle of the window: what is about to come into view cannot be clicked."""
+        self.ask("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        element.click()
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+
+    def wait(self, condition, what):
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if found := condition():
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"waited in vain for {what}")
+
+    def wide(self, width, *, dark=False):
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme, still])
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.driver.quit()
+
+
+@pytest.fixture(scope="module")
+def address(trained, tmp_path_factory):
+    return write_report([trained], tmp_path_factory.mktemp("page") / "report.html").as_uri()
+
+
+@pytest.fixture
+def page(chromium, address):
+    """The report from disk; whatever a test does, nothing may have been complained about in the end."""
+    chromium.wide(1280)
+    chromium.open(address)
+    yield chromium
+    assert chromium.complaints() == []
+
+
+def test_it_opens_soon_with_every_section_filled_and_asks_the_network_for_nothing(page, address):
+    assert page.requests() == [address] or all(
+        url.startswith((address, "data:", "blob:")) for url in page.requests()
+    )
+    took = page.ask("performance.timing.loadEventEnd - performance.timing.navigationStart")
+    assert 0 < took < 10_000  # 2 s on a machine with nothing else to do
+    for body in page.all("section > .body"):
+        assert body.text.strip()
+    assert len(page.all(".drawing svg")) > 6
+
+
+def test_markup_in_names_is_shown_as_text_and_nothing_runs(page):
+    assert page.ask("document.querySelectorAll('section script, [onerror]').length") == 0
+    text = page.find("#gallery").text
+    for name in CLASSES:
+        assert name in text
+    assert page.ask("[...document.querySelectorAll('#menu-class option')].map(o => o.text)") == [
+        "all",
+        *CLASSES,
+    ]
+
+
+def test_the_legend_switches_a_method_off_in_the_drawing_and_its_numbers(page, address):
+    before = page.drawn("#convergence-test_error")
+    page.press(page.find("#convergence-test_error summary"))
+    page.wait(lambda: page.all("#convergence-test_error table"), "the numbers")
+    (button,) = [b for b in page.all("#convergence .legend button") if b.text == "Random Batch"]
+    page.press(button)
+    assert button.get_attribute("aria-pressed") == "false"
+    assert len(page.drawn("#convergence-test_error")) == len(before) - 1
+    assert "Random Batch" not in page.find("#convergence-test_error table").text
+    # The address now says so, and shows the same to whoever opens it.
+    shared = page.driver.current_url
+    assert shared.startswith(address + "#off=random")
+    page.open(shared)
+    assert len(page.drawn("#convergence-test_error")) == len(before) - 1
+
+
+def test_the_axes_can_be_changed(page):
+    before = page.drawn("#convergence-train_loss")
+    page.press(page.find("#x-seconds"))
+    assert "Seconds" in page.find("#convergence-train_loss-drawing").text
+    by_time = page.drawn("#convergence-train_loss")
+    page.press(page.find("#scale-linear"))
+    assert before != by_time != page.drawn("#convergence-train_loss")
+    assert "x=seconds" in page.driver.current_url
+    assert "scale=linear" in page.driver.current_url
+
+
+def test_the_slider_changes_what_is_drawn_and_works_by_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    before = page.drawn("#selected-losses")
+    slider = page.find("#slider-epoch")
+    slider.send_keys(Keys.END)
+    assert page.find("#selected-losses figcaption").text.endswith("epoch 5")
+    assert slider.get_attribute("aria-valuetext") == "5 of 5"
+    assert page.drawn("#selected-losses") != before
+    index = page.ask("document.querySelector('#index-comparison-drawing').innerHTML")
+    page.find("#slider-index-epoch").send_keys(Keys.HOME)
+    assert page.ask("document.querySelector('#index-comparison-drawing').innerHTML") != index
+
+
+def test_values_are_shown_where_the_pointer_is(page):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    drawing = page.find("#convergence-test_error-drawing svg")
+    line = page.find("#convergence-test_error-drawing [aria-label=line] path")
+    page.ask("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", drawing)
+    box = page.ask("arguments[0].getBoundingClientRect().toJSON()", line)
+    ActionChains(page.driver).move_by_offset(0, 0).perform()
+    actions = ActionChains(page.driver)
+    actions.w3c_actions.pointer_action.move_to_location(int(box["right"]) - 1, int(box["bottom"]) - 1)
+    actions.perform()
+    tip = page.wait(lambda: page.find("#convergence-test_error-drawing [aria-label=tip]").text, "the tip")
+    assert "Test error (%)" in tip
+    assert "iteration" in tip
+
+
+def test_the_gallery_filters_by_class_and_kind(page):
+    from selenium.webdriver.support.select import Select
+
+    every = len(page.all("#cards > li"))
+    Select(page.find("#menu-class")).select_by_visible_text(CLASSES[0])
+    labels = [card.text.splitlines()[0] for card in page.all("#cards > li")]
+    assert 0 < len(labels) < every
+    assert set(labels) == {f"Label {CLASSES[0]}"}
+    Select(page.find("#menu-class")).select_by_visible_text("all")
+    page.press(page.find("[id='kind-against their label']"))
+    for card in page.all("#cards > li"):
+        label, predicted = card.text.splitlines()[:2]
+        assert label.removeprefix("Label ") != predicted.removeprefix("Mostly predicted ")
+    images = "[...document.querySelectorAll('#cards img')].every(i => i.complete && i.naturalWidth > 0)"
+    assert page.ask(images)
+
+
+def test_samples_can_be_chosen_for_the_strips(page):
+    page.press(page.find("#strips-choice summary"))
+    before = len(page.all("#strips figure"))
+    (box, *_) = [b for b in page.all("#strips .chips input") if not b.is_selected()]
+    name = box.get_attribute("id")
+    page.press(box)
+    assert len(page.all("#strips figure")) == before + 1
+    assert page.find(f"#{name}").is_selected()
+    assert page.ask("document.querySelector('#strips-choice').open")
+
+
+def test_tables_sort_and_download_as_csv(page, trained):
+    (title,) = [heading for heading in page.all("#tables h3") if "report_data" in heading.text]
+    table = "#" + title.find_element("xpath", "..").get_attribute("id")
+
+    def means():
+        return [float(cell.text.split(" ")[0]) for cell in page.all(f"{table} tbody td:nth-child(2)")]
+
+    page.press(page.find(f"{table} th:nth-child(2) button"))
+    ascending = means()
+    assert ascending == sorted(ascending)
+    assert ascending[0] < ascending[-1]
+    page.press(page.find(f"{table} th:nth-child(2) button"))
+    assert means() == sorted(ascending, reverse=True)
+    assert page.find(f"{table} th:nth-child(2)").get_attribute("aria-sort") == "descending"
+    page.press(page.find(f"{table} .download"))
+    (file,) = page.wait(lambda: list(page.downloads.glob("*.csv")), "the file")
+    with file.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    (made,) = summary_tables(read_runs(trained))
+    expected = {row["method"]: row["best_error"] for row in made.to_dict()["rows"]}
+    assert {row["method"]: float(row["best_error"]) for row in rows} == pytest.approx(expected)
+
+
+def test_every_figure_has_its_numbers_as_a_table(page):
+    for details in page.all("figure > details"):
+        page.ask("arguments[0].open = true", details)
+    page.wait(
+        lambda: len(page.all("figure table")) == len(page.all("figure")) > 6, "a table behind every figure"
+    )
+    assert all(len(table.find_elements("css selector", "tbody tr")) > 0 for table in page.all("figure table"))
+    for drawing in page.all(".drawing > *"):
+        assert drawing.get_attribute("role") == "img"
+        assert drawing.get_attribute("aria-label")
+
+
+def test_the_links_go_to_their_sections_and_take_the_focus_along(page):
+    (link,) = [a for a in page.all("nav a") if a.text == "The samples themselves"]
+    page.press(link)
+    page.wait(
+        lambda: abs(page.ask("document.querySelector('#gallery').getBoundingClientRect().top")) < 120,
+        "the section",
+    )
+    assert page.ask("document.activeElement.id") == "gallery-heading"
+    assert "at=gallery" in page.driver.current_url
+
+
+@pytest.mark.parametrize("width", [360, 1600])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_sticks_out_and_text_can_be_told_from_the_paper(page, width, dark):
+    page.wide(width, dark=dark)
+    page.wait(
+        lambda: page.ask("document.querySelector('.drawing').clientWidth < innerWidth && "
+                         "Math.abs(document.querySelector('.drawing svg').getBoundingClientRect().width - "
+                         "document.querySelector('.drawing').clientWidth) < 3"),
+        "the figures to fit",
+    )  # fmt: skip
+    assert page.ask("document.documentElement.scrollWidth") <= width
+    paper, ink = (
+        sum(map(int, page.ask(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")))
+        for name in ("backgroundColor", "color")
+    )
+    assert (paper < 150 < 600 < ink) if dark else (ink < 150 < 600 < paper)
+
+
+def test_the_colours_can_be_chosen(page):
+    from selenium.webdriver.support.select import Select
+
+    Select(page.find("#theme")).select_by_visible_text("dark")
+    assert page.ask("document.documentElement.dataset.theme") == "dark"
+    Select(page.find("#theme")).select_by_visible_text("as the system")
+    assert page.ask("document.documentElement.dataset.theme") == "light"
+
+
+def test_a_study_without_records_of_samples_says_so(chromium, trained, tmp_path):
+    export_runs([trained], tmp_path / "old" / "runs.jsonl")
+    chromium.open(write_report([tmp_path / "old"], tmp_path / "old.html").as_uri())
+    assert "No record of" in chromium.find("#gallery .missing").text
+    assert chromium.complaints() == []
+
+
+def test_two_settings_can_be_told_apart_and_chosen(chromium, trained, tmp_path):
+    from selenium.webdriver.support.select import Select
+
+    published = Path(__file__).parents[2] / "results" / "2026-11-15_cifar10_resnet50_momentum_paper"
+    chromium.open(write_report([trained, published], tmp_path / "both.html").as_uri())
+    menu = Select(chromium.find("#menu-setting"))
+    assert len(menu.options) == 2
+    (own,) = [option.text for option in menu.options if "report_data" in option.text]
+    menu.select_by_visible_text(own)
+    assert "Online Batch" in chromium.find("#convergence .legend").text
+    assert "setting=" in chromium.driver.current_url
+    assert chromium.complaints() == []
+
+
+def test_watch_shows_a_record_that_is_added_and_keeps_the_view(chromium, trained, tmp_path):
+    study = Path(shutil.copytree(trained, tmp_path / "study"))
+    run, rest = unfinish(study, "active", 4)
+    served = Watch([study])
+    served.start()
+    try:
+        chromium.open(served.address + "#scale=linear&epoch=2")
+        (button,) = [b for b in chromium.all("#convergence .legend button") if b.text == "Random Batch"]
+        chromium.press(button)
+        before = chromium.drawn("#convergence-train_loss")
+        with (run / "epochs.jsonl").open("a") as stream:
+            stream.write(rest[0])
+        chromium.wait(lambda: chromium.drawn("#convergence-train_loss") != before, "the new record")
+        assert chromium.find("#slider-epoch").get_attribute("value") == "2"
+        assert chromium.find("#scale-linear").is_selected()
+        assert len(chromium.drawn("#convergence-train_loss")) == len(before)
+        assert all(url.startswith((served.address, "data:")) for url in chromium.requests())
+    finally:
+        served.stop()
+    chromium.wait(lambda: "does not answer" in chromium.find("#live").text, "the news that it ended")
