@@ -27,6 +27,8 @@ unit: venv
 
 demo: venv
 	$(BIN)/carpediem compare --out demo
+	@echo "the report, to open in a browser:"
+	@$(BIN)/carpediem report demo
 
 bench: venv
 	$(BIN)/python benchmarks/bench_selection.py
