@@ -179,6 +179,28 @@ def test_setting_the_epoch_is_harmless_however_often_it_is_done():
         assert first + list(again) == list(stream)
 
 
+def test_an_epoch_that_is_set_while_it_is_drawn_can_be_begun_again():
+    plain, told = (AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=5) for _ in range(2))
+    epochs = [list(plain) for _ in range(3)]
+    for epoch in range(3):
+        assert next(iter(told)) == epochs[epoch][0]
+        told.set_epoch(epoch)
+        assert told.state_dict()["position"] == 1
+        assert list(told) == epochs[epoch]
+        assert told.state_dict()["epoch"] == epoch + 1
+
+
+def test_a_share_can_be_named_after_the_sampler_was_made():
+    early = AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=4, rank=1, world_size=2)
+    late = AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=4)
+    late.share(1, 2)
+    assert len(late) == len(early) == 10
+    assert list(late) == list(early)
+    with pytest.raises(ValueError, match="batch_size must be a multiple of world_size = 3"):
+        late.share(0, 3)
+    assert (late.rank, late.world_size) == (1, 2)
+
+
 def test_setting_the_epoch_skips_epochs():
     plain, told = (AdaptiveSampler(RandomBatch(20, 2, 5), batch_size=5) for _ in range(2))
     epochs = [list(plain) for _ in range(4)]

@@ -58,27 +58,31 @@ class AdaptiveSampler(Sampler[int]):
             raise TypeError(f"selector must be a carpediem.Selector, got {type(selector).__name__}")
         check_integer("batch_size", batch_size, at_least=1)
         check_integer("seed", seed, at_least=0)
-        check_integer("world_size", world_size, at_least=1)
-        check_integer("rank", rank, at_least=0)
         if batch_size > selector.num_samples:
             raise ValueError(
                 f"batch_size must be at most num_samples = {selector.num_samples}, a batch holds a sample once, "
                 f"got {batch_size}"
             )
-        if batch_size % world_size:
-            raise ValueError(
-                f"batch_size must be a multiple of world_size = {world_size} (it is the batch of all ranks "
-                f"together), got {batch_size}"
-            )
-        if rank >= world_size:
-            raise ValueError(f"rank must be less than world_size = {world_size}, got {rank}")
         draws = selector.draws if draws is None else draws
         if draws not in DRAWS:
             raise ValueError(f"draws must be one of {', '.join(DRAWS)}, got {draws!r}")
         self.selector, self.batch_size, self.seed, self.draws = selector, batch_size, seed, draws
-        self.rank, self.world_size = rank, world_size
+        self.share(rank, world_size)
         self._next = (0, 0)  # epoch and position at which the next iteration begins
         self._reading: tuple[int, int, int, Iterator[int]] | None = None
+
+    def share(self, rank: int, world_size: int) -> None:
+        """Say which share of each batch is this process's, where that is known only after the sampler was made."""
+        check_integer("world_size", world_size, at_least=1)
+        check_integer("rank", rank, at_least=0)
+        if self.batch_size % world_size:
+            raise ValueError(
+                f"batch_size must be a multiple of world_size = {world_size} (it is the batch of all ranks "
+                f"together), got {self.batch_size}"
+            )
+        if rank >= world_size:
+            raise ValueError(f"rank must be less than world_size = {world_size}, got {rank}")
+        self.rank, self.world_size = rank, world_size
 
     def __len__(self) -> int:
         """How many indices a whole epoch gives to this rank."""
@@ -101,11 +105,14 @@ class AdaptiveSampler(Sampler[int]):
         return self._place()[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next iteration is. Needed by nobody, harmless however often it is called."""
+        """Say which epoch the next iteration is. Needed by nobody, harmless however often it is called.
+
+        Said of an epoch that is being drawn, it lets the next iteration draw that one again from its start: a
+        framework may begin an epoch's iteration twice. Once drawn to its end, the epoch is followed by the next.
+        """
         check_integer("epoch", epoch, at_least=0)
-        if self._reading is not None and self._reading[0] == epoch:
-            return
-        self._reading = None  # an iteration of another epoch that was left halfway is over
+        if self._reading is not None and self._reading[0] != epoch:
+            self._reading = None  # an iteration of another epoch that was left halfway is over
         if epoch != self._next[0]:
             self._next = (epoch, 0)
 
@@ -135,6 +142,8 @@ class AdaptiveSampler(Sampler[int]):
             self._reading = (epoch, start, operator.length_hint(numbers), numbers)
             yield numbers
         self._reading = None
+        if self._next[0] == epoch:
+            self._next = (epoch + 1, 0)
 
     def _drawn(self, epoch: int, position: int) -> Iterator[tuple[int, Tensor]]:
         """Parts of the global stream from `position` on, each with where it starts: (batches, size) or less."""
