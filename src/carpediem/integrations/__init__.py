@@ -1,0 +1,1 @@
+"""Training frameworks: each module translates the events of one, and needs it installed."""
