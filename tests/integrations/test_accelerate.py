@@ -1,0 +1,228 @@
+"""Accelerate in real processes: what it does to a sampler, and that training still sees the one adaptive stream."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+from carpediem import AdaptiveSampler, Indexed, RandomBatch
+from integrations.launch import launch, results, steps
+from integrations.task import BATCH, EPOCHS, SAMPLES, plain_steps
+
+SCRIPT = "accelerate_train.py"
+A_STEP = SAMPLES // BATCH  # steps in an epoch
+PADDED = 101  # samples, which leave 5 for the last batch
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """What one process and what two trained on, and their checkpoints."""
+    out = tmp_path_factory.mktemp("accelerate")
+    both = [
+        "plain",
+        "told --set-epoch --workers 2",
+        "halves --accumulate 2",
+        "dispatched --dispatch",
+        f"padded --samples {PADDED}",
+        "middle --save 3,2 --workers 2",
+        "end --save 2",
+        "back --save 2,4 --back",
+    ]
+    several = [
+        "split --split",
+        "dispatched_split --dispatch --split --workers 1",
+        f"padded_dispatched --samples {PADDED} --dispatch",
+        "middle_dispatched --save 3,2 --dispatch",
+    ]
+    launch(1, SCRIPT, out, *both, "bf16 --precision bf16")
+    launch(2, SCRIPT, out, *both, *several)
+    return out
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return plain_steps()
+
+
+def indices_of(epoch, found):
+    return [index for e, batch in found if e == epoch for index in batch]
+
+
+def halved(found):
+    """Steps of which each two were accumulated, put together."""
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return [(epoch, first + second) for (epoch, first), (_, second) in pairs]
+
+
+@pytest.mark.parametrize("name", ["plain", "told", "dispatched"])
+def test_one_process_trains_on_the_batches_of_a_plain_loop(out, plain, name):
+    assert steps(out, name, 1) == plain
+
+
+@pytest.mark.parametrize("name", ["plain", "told", "split", "dispatched", "dispatched_split"])
+def test_two_processes_train_on_the_batches_of_one_between_them(out, plain, name):
+    assert steps(out, name, 2) == plain
+
+
+def test_accumulated_steps_make_up_the_batches_of_one(out, plain):
+    assert halved(steps(out, "halves", 1)) == plain
+    assert halved(steps(out, "halves", 2)) == plain
+
+
+def test_the_batches_depend_on_what_was_observed(plain):
+    # Else the tests above would compare streams that nothing could change.
+    sampler = AdaptiveSampler(RandomBatch(SAMPLES, 4, EPOCHS, draws="independent"), batch_size=BATCH, seed=3)
+    blind = [list(sampler) for _ in range(EPOCHS)]
+    seen = [indices_of(epoch, plain) for epoch in range(EPOCHS)]
+    assert [a == b for a, b in zip(blind, seen, strict=True)] == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(("name", "length"), [("padded", 112), ("padded_dispatched", 102)])
+def test_the_last_batch_is_filled_with_the_first_samples_of_the_epoch(out, name, length):
+    # Only the uniform epochs can be compared: what is trained on twice changes the others.
+    for epoch in (0, 1):
+        one, two = (indices_of(epoch, steps(out, *run)) for run in (("padded", 1), (name, 2)))
+        assert len(one) == PADDED
+        assert two == one + one[: length - PADDED]
+
+
+def test_processes_agree_though_a_report_holds_the_same_index_twice(out):
+    last = [batch for _, batch in steps(out, "padded", 2)][PADDED // BATCH :: PADDED // BATCH + 1]
+    assert len(last) == EPOCHS
+    assert any(len(set(batch)) < len(batch) for batch in last)
+    for name in ("padded", "padded_dispatched", "plain", "dispatched"):
+        first, second = results(out, name, 2)
+        assert first == second
+
+
+def test_indices_stay_integers_under_mixed_precision(out):
+    # The program itself refuses others.
+    assert len(steps(out, "bf16", 1)) == EPOCHS * A_STEP
+
+
+def test_training_continues_with_the_very_next_batch(out, plain):
+    for ranks in (1, 2):
+        # Two processes' checkpoint is continued by one, too: a step is a step, however many share it.
+        launch(
+            ranks,
+            SCRIPT,
+            out,
+            f"middle_resumed --resume middle-{ranks}:3,2 --workers 1",
+            f"told_resumed --resume middle-{3 - ranks}:3,2 --set-epoch",
+            f"end_resumed --resume end-{ranks}:3,0",
+        )
+        assert steps(out, "middle_resumed", ranks) == plain[3 * A_STEP + 2 :]
+        assert steps(out, "told_resumed", ranks) == plain[3 * A_STEP + 2 :]
+        assert steps(out, "end_resumed", ranks) == plain[3 * A_STEP :]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_loading_an_earlier_state_forgets_what_was_observed_since(out, plain, ranks):
+    assert steps(out, "back", ranks) == plain[: 3 * A_STEP] + plain[2 * A_STEP + 4 :]
+
+
+def test_with_dispatched_batches_a_resumed_program_says_which_epoch_it_is(out, plain):
+    # Accelerate then counts the loader's batches, two of which make a step.
+    resumed = "--resume middle_dispatched-2:3,4 --dispatch"
+    done = launch(2, SCRIPT, out, f"told {resumed} --set-epoch", f"untold {resumed}", check=False)
+    assert steps(out, "told", 2) == plain[3 * A_STEP + 2 :]
+    assert done.returncode != 0
+    assert "RuntimeError: the processes must begin an epoch together; with dispatch_batches" in done.stderr
+    assert steps(out, "untold", 2) == plain[3 * A_STEP + 2 : 4 * A_STEP]
+
+
+# -- what is refused, and what is asked of the framework --------------------------------------------------
+
+
+@pytest.fixture
+def prepared():
+    """Makes a loader that Accelerate has prepared."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True)
+    data = Indexed(TensorDataset(torch.zeros(20)))
+
+    def make(sampler, **named):
+        loader = DataLoader(data, **({"batch_size": 4, "sampler": sampler} | named))
+        return accelerator, accelerator.prepare(loader)
+
+    return make
+
+
+def test_a_sampler_that_shards_itself_is_refused(prepared):
+    from carpediem.integrations.accelerate import adapt
+
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=4, rank=0, world_size=2)
+    with pytest.raises(ValueError, match="must have world_size = 1, got 2; Accelerate shares out"):
+        adapt(*prepared(sampler))
+
+
+def test_a_batch_of_another_size_is_refused_with_the_sum(prepared):
+    from carpediem.integrations.accelerate import adapt
+
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=5)
+    with pytest.raises(ValueError, match="4 of the loader × 1 processes × 1 accumulated = 4, got 5"):
+        adapt(*prepared(sampler))
+
+
+def test_a_selector_for_another_data_set_is_refused(prepared):
+    from carpediem.integrations.accelerate import adapt
+
+    sampler = AdaptiveSampler(RandomBatch(19, 2, 3), batch_size=4)
+    with pytest.raises(ValueError, match="num_samples must be the length of the data set = 20, got 19"):
+        adapt(*prepared(sampler))
+
+
+def test_a_loader_that_draws_from_something_else_is_refused(prepared):
+    from carpediem.integrations.accelerate import adapt
+
+    with pytest.raises(TypeError, match="must draw from an AdaptiveSampler, got SequentialSampler"):
+        adapt(*prepared(None))
+
+
+def test_a_loader_that_is_not_prepared_is_refused(prepared):
+    from carpediem.integrations.accelerate import adapt
+
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=4)
+    loader = DataLoader(Indexed(TensorDataset(torch.zeros(20))), batch_size=4, sampler=sampler)
+    with pytest.raises(TypeError, match=r"must come from accelerator\.prepare, got DataLoader; prepare it"):
+        adapt(prepared(sampler)[0], loader)
+
+
+def test_accelerate_neither_swaps_our_sampler_nor_seeds_it(prepared):
+    from carpediem.integrations.accelerate import Stream, adapt
+
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=4)
+    accelerator, loader = prepared(sampler)
+    adapt(accelerator, loader)
+    stream = loader.batch_sampler.sampler
+    assert isinstance(stream, Stream)
+    assert stream.sampler is sampler
+    assert not isinstance(stream, RandomSampler)
+    assert not hasattr(stream, "generator")
+    assert len(stream) == 20
+
+
+def test_without_accelerate_the_import_says_what_to_install():
+    code = (
+        "import importlib.metadata as m\n"
+        "def missing(name): raise m.PackageNotFoundError(name)\n"
+        "m.version = missing\n"
+        "import carpediem.integrations.accelerate"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert done.stderr.endswith("which is not installed: pip install 'carpediem[accelerate]'\n")
+
+
+def test_the_extra_asks_for_what_is_supported():
+    from carpediem.integrations.accelerate import SUPPORTED
+
+    pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    asked = re.search(r'^accelerate = \["accelerate(.*?)[,"]', pyproject, re.MULTILINE)
+    assert asked is not None
+    assert asked[1] == SUPPORTED.split(",")[0]
