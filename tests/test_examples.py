@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-LAUNCHERS = {"ddp": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]}
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+LAUNCHERS = {"accelerate_digits": TORCHRUN, "ddp": TORCHRUN}
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # The last line that each must print.
 LAST = {
+    "accelerate_digits": r"epoch 11  test error +\d+\.\d\d% on 2 processes",
     "digits": r"epoch 19  test error +\d\.\d\d%  settled samples +\d+%",
     "ddp": r"epoch 11  test error +\d+\.\d\d% on 2 ranks",
+    "trainer_text": r"\d+\.\d% of the test sentences understood",
     "resume": r"resumed at index 300 of epoch 0: the same 700 indices followed",
 }
 
