@@ -94,8 +94,8 @@ def train(out, options):
                 back, skip = False, save[1]
             else:
                 epoch += 1
-    drawn = sampler.selector.distribution.probabilities().tolist()
-    (out / f"{name}-{rank}.json").write_text(json.dumps(drawn))
+    known = sampler.selector.history.uncertainty().tolist()
+    (out / f"{name}-{rank}.json").write_text(json.dumps(known))
     accelerator.wait_for_everyone()
 
 

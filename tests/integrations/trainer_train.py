@@ -99,7 +99,7 @@ def train(out, options):
     with (out / f"{name}-{args.process_index}.jsonl").open("w", buffering=1) as trainer.book:
         trainer.train(resume_from_checkpoint=resume)
     found = {
-        "probabilities": trainer.adaptive_sampler.selector.distribution.probabilities().tolist(),
+        "known": trainer.adaptive_sampler.selector.history.uncertainty().tolist(),
         "evaluations": [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry],
     }
     (out / f"{name}-{args.process_index}.json").write_text(json.dumps(found))
