@@ -13,6 +13,7 @@ from lightning.pytorch import Trainer
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from torch.utils.data import BatchSampler, DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 from carpediem import Indexed, RandomBatch
 from carpediem.integrations.lightning import SUPPORTED, AdaptiveBatches
@@ -178,6 +179,20 @@ def test_training_that_max_steps_ended_goes_on_with_the_very_next_batch(plain, n
     begun = fit(*first, callbacks=[saves(tmp_path, every_n_train_steps=5)], max_steps=10, max_epochs=-1)
     rest = fit(*second, ckpt_path=tmp_path / "step=10.ckpt", max_steps=25, max_epochs=-1)
     assert [batch for _, batch in begun.steps + rest.steps] == [batch for _, batch in plain[:25]]
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata's own, of torch
+@workers
+def test_a_loader_that_keeps_its_own_state_resumes_with_the_very_next_batch(plain, num_workers, tmp_path):
+    def stateful():
+        callback, _ = build()
+        context = "fork" if num_workers else None
+        loading = {"num_workers": num_workers, "multiprocessing_context": context, "batch_size": BATCH}
+        return callback, StatefulDataLoader(Indexed(problem()), sampler=callback.sampler, **loading)
+
+    assert fit(*stateful(), callbacks=[saves(tmp_path, every_n_train_steps=1)]).steps == plain
+    for step in (4, 7, 18):
+        assert fit(*stateful(), ckpt_path=tmp_path / f"step={step}.ckpt").steps == plain[step:]
 
 
 def test_a_checkpoint_is_read_without_trusting_it(checkpoints):
