@@ -303,7 +303,7 @@ def test_importing_it_without_lightning_says_what_to_install():
 def two(tmp_path_factory):
     """What two ranks did in each scenario: for each step the epoch and the indices of rank 0 and rank 1."""
     out = tmp_path_factory.mktemp("two ranks")
-    scenarios = ["whole", "uneven", "saved", "resumed", "shuffled", "replaced", "refused"]
+    scenarios = ["whole", "left_to_us", "uneven", "saved", "resumed", "shuffled", "replaced", "refused"]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run(
         [*command, SCRIPT, out, *scenarios], capture_output=True, text=True, timeout=180, check=False
@@ -325,6 +325,7 @@ def dealt(steps):
 
 def test_two_processes_share_out_the_batches_of_one(two, plain):
     assert two("whole") == dealt(plain)
+    assert two("left_to_us") == dealt(plain)
 
 
 def test_an_uneven_last_batch_is_shared_out_whole(two):
