@@ -181,6 +181,24 @@ def test_training_that_max_steps_ended_goes_on_with_the_very_next_batch(plain, n
     assert [batch for _, batch in begun.steps + rest.steps] == [batch for _, batch in plain[:25]]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:You're resuming from a checkpoint that ended before:UserWarning"
+)  # so it is
+@workers
+def test_an_epoch_that_max_steps_ended_counts_as_done_where_the_trainer_says_so(num_workers, tmp_path):
+    def run(**options):
+        return fit(*build(num_workers=num_workers), max_epochs=-1, **options)
+
+    run(callbacks=[saves(tmp_path / "ended", every_n_epochs=1, save_on_train_epoch_end=True)], max_steps=10)
+    every = saves(tmp_path / "every", every_n_train_steps=1)
+    rest = run(ckpt_path=tmp_path / "ended" / "step=10.ckpt", callbacks=[every], max_steps=20).steps
+    # Lightning makes the steps that the cut epoch lacked, and sets the sampler to the epoch after it.
+    assert [epoch for epoch, _ in rest] == [1] * 4 + [2] * 6
+    assert len({tuple(batch) for _, batch in rest}) == 10
+    again = run(ckpt_path=tmp_path / "every" / "step=12.ckpt", max_steps=20).steps
+    assert again == rest[2:]
+
+
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata's own, of torch
 @workers
 def test_a_loader_that_keeps_its_own_state_resumes_with_the_very_next_batch(plain, num_workers, tmp_path):

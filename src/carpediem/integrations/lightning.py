@@ -92,7 +92,9 @@ class AdaptiveBatches(Callback):
             self.sampler.selector.observe(*_observed(outputs, batch))
         # An epoch may be shorter than the stream's (limit_train_batches): then the next one follows all the same.
         last = trainer.is_last_batch or batch_idx + 1 >= trainer.num_training_batches
-        done = self.sampler.selector.num_samples if last else (batch_idx + 1) * self.sampler.batch_size
+        # Counted here: after max_steps has cut an epoch short, batch_idx goes on in the middle of the next one.
+        before = self._place["position"] if self._place["epoch"] == self.sampler.selector.epoch else 0
+        done = self.sampler.selector.num_samples if last else before + self.sampler.batch_size
         self._place = self.sampler.state_dict(position=done)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
