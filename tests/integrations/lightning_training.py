@@ -5,6 +5,7 @@ lightning_training.py OUT SCENARIO... trains each named scenario on all ranks, o
 
 import json
 import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -147,12 +148,12 @@ def uneven(out):
 
 def saved(out):
     # Six steps into the third epoch: its distribution is no longer uniform, and the workers have drawn to its end.
-    callback, loader = build(batch_size=BATCH // 2, num_workers=2)
+    callback, loader = build(batch_size=BATCH // 2, num_workers=2, persistent_workers=True)
     return fit(callback, loader, callbacks=[saves(out, every_n_train_steps=5)], **ranks())
 
 
 def resumed(out):
-    callback, loader = build(batch_size=BATCH // 2, num_workers=2)
+    callback, loader = build(batch_size=BATCH // 2, num_workers=2, persistent_workers=True)
     return fit(callback, loader, ckpt_path=out / "step=20.ckpt", **ranks())
 
 
@@ -221,3 +222,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+    # gloo's threads may still hold tensors when the interpreter is torn down, and abort it: this leaves without.
+    os._exit(0)
