@@ -47,6 +47,22 @@ def test_the_readme_begins_with_the_two_commands():
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
+def test_the_readme_shows_each_integration_in_three_lines_of_a_program_that_runs():
+    page = (ROOT / "README.md").read_text()
+    shown = re.findall(r"\[(examples/\w+\.py)\]\([^`]*?```py\n(.*?)```", page, flags=re.DOTALL)
+    assert {Path(file).stem for file, _ in shown} == {
+        "ddp",
+        "lightning_digits",
+        "accelerate_digits",
+        "trainer_text",
+        "gpu_resident",
+    }
+    for file, lines in shown:
+        program = [line.strip() for line in (ROOT / file).read_text().splitlines()]
+        assert len(lines.splitlines()) == 3, file
+        assert [line for line in lines.splitlines() if line not in program] == [], file
+
+
 def test_the_readme_shows_the_tables_that_the_published_runs_give():
     from carpediem.lab.records import read_runs
     from carpediem.lab.table import measured, render_markdown
