@@ -157,8 +157,9 @@ def _text(column: Column, value: Value) -> str:
         error = "" if value.error is None else f" ± {value.error:.2f}"
         return f"{_percent(value.mean)}{error}"
     if isinstance(value, PairedDifference):
-        interval = "" if value.low is None else f" [{value.low:+.2f}, {value.high:+.2f}]"
-        return f"{value.mean:+.2f}{interval}"
+        bounds = [_signed(bound) for bound in (value.low, value.high) if bound is not None]
+        interval = f" [{', '.join(bounds)}]" if bounds else ""
+        return f"{_signed(value.mean)}{interval}"
     if isinstance(value, str | Published):
         return str(value)
     if column.kind == "error":
@@ -168,6 +169,15 @@ def _text(column: Column, value: Value) -> str:
     if column.kind == "seconds":
         return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
     return f"{value:g}"
+
+
+def _signed(value: float) -> str:
+    """Two digits and the sign.
+
+    >>> _signed(-0.001), _signed(-0.01)
+    ('+0.00', '-0.01')
+    """
+    return f"{round(value, 2) + 0.0:+.2f}"  # -0.0 + 0.0 is 0.0
 
 
 def _percent(value: float) -> str:
