@@ -15,8 +15,8 @@ $(STAMP): pyproject.toml constraints.txt
 test: lint types unit
 
 lint: venv
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples conftest.py
+	$(BIN)/ruff format --check src tests benchmarks examples conftest.py
 	$(BIN)/lint-imports
 
 types: venv
