@@ -9,6 +9,9 @@ from torch import Tensor
 from carpediem.core.arrays import like, namespace, native, whole
 from carpediem.core.shapes import window_shapes
 
+# Up to so many indices are compared each with each: on an accelerator that is five kernels, and sorting many more.
+FEW = 1024
+
 
 class LabelHistory:
     """A sliding window over the labels predicted for each sample.
@@ -122,6 +125,9 @@ def _repeats(indices: Tensor) -> tuple[Tensor, Tensor] | None:
         ordered = np.sort(values)
         if not (ordered[1:] == ordered[:-1]).any():
             return None
+    if len(indices) <= FEW:
+        same = indices[:, None] == indices[None, :]
+        return same.tril(-1).sum(dim=1), same.triu(1).sum(dim=1)
     ordered_indices, order = indices.sort(stable=True)
     position = torch.arange(len(indices), device=indices.device)
     first = torch.searchsorted(ordered_indices, ordered_indices)

@@ -93,6 +93,7 @@ class Learner:
             device,
         )
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
+        self._side = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._test_loss = torch.zeros((), device=device)
         self._test_wrong = torch.zeros((), dtype=torch.int64, device=device)
         self.iteration = 0
@@ -156,14 +157,27 @@ class Learner:
         logits = self.network.train_logits(self._tensors(), images).float()
         losses = cross_entropy(logits, labels, reduction="none")
         weights = self.selectors[0].loss_weights(indices)
+        with self._aside():
+            for selector in self.selectors:
+                selector.observe(indices, logits, labels)
+            self._losses.index_copy_(0, self._step, losses.detach()[None])
+            self._predictions.index_copy_(0, self._step, logits.detach().argmax(1).int()[None])
         loss = (losses if weights is None else losses * weights).mean()
         self._update(torch.autograd.grad(loss, list(self._working.values())))
-        for selector in self.selectors:
-            selector.observe(indices, logits, labels)
-        self._losses.index_copy_(0, self._step, losses.detach()[None])
-        self._predictions.index_copy_(0, self._step, logits.detach().argmax(1).int()[None])
+        if self._side is not None:
+            torch.cuda.current_stream().wait_stream(self._side)
         self._step += 1
         self._dropout_seed += 1
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Work inside goes on beside what follows: on a CUDA device, while gradients are computed."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            yield
 
     def _tensors(self) -> dict[str, Tensor]:
         """What the network is a function of, by name."""
