@@ -21,6 +21,7 @@ import torch
 from machine import describe_versions, source_fingerprint
 from training_ceilings import demand_of_a_step, measured_ceilings
 from training_eager import eager_step, from_device, from_loader
+from training_table import bars, fastest_eager, share_line
 
 from carpediem.lab.capture import Track
 from carpediem.lab.config import RunConfig
@@ -35,8 +36,6 @@ from carpediem.lab.source import Resident, place
 
 CASES = ("eager", "captured", "compiled", "runs", "methods")
 NETS = ("resnet-50", "densenet-40-12")
-BARS = {"resnet-50": 36_000, "densenet-40-12": 17_000}  # images a second with BAR_RUNS runs
-BAR_RUNS, BAR_START_UP, BAR_OVER_EAGER, BAR_METHOD = 8, 60, 5, 1.01
 ROUNDS = 2
 METHODS = ("random", "recency", "online", "active")
 
@@ -59,7 +58,7 @@ class Bench:
 
     def say(self, what: str, rate: float, note: str = "") -> None:
         self.found[what] = rate
-        best_eager = max((v for k, v in self.found.items() if k.startswith("eager")), default=None)
+        best_eager = fastest_eager(self.found)
         ratio = f"{rate / best_eager:5.1f} × eager" if best_eager else ""
         print(f"{self.config.net:15} {what:34} {rate:9,.0f} images/s {ratio} {note}", flush=True)
 
@@ -193,41 +192,15 @@ def print_kernels(track: Track, steps: int = 3, most: int = 60) -> None:
         )
 
 
-def print_bars(net: str, found: dict[str, Any]) -> None:
-    """Each bar beside what was measured."""
-    total = found.get(f"{BAR_RUNS} runs at once")
-    eager = max((v for k, v in found.items() if k.startswith("eager")), default=None)
-    lines = []
-    if total is not None:
-        lines.append(
-            (f"images/s, {BAR_RUNS} runs", total, f"≥ {BARS.get(net, 0):,}", total >= BARS.get(net, 0))
-        )
-        ready = found[f"seconds until {BAR_RUNS} runs were ready"]
-        lines.append((f"start-up of {BAR_RUNS} runs, s", ready, f"≤ {BAR_START_UP}", ready <= BAR_START_UP))
-    if total is not None and eager is not None:
-        lines.append(
-            ("times plain eager", total / eager, f"≥ {BAR_OVER_EAGER}", total >= BAR_OVER_EAGER * eager)
-        )
-    if (ratio := found.get("epoch with recency, ratio")) is not None:
-        lines.append(("epoch with recency over random", ratio, f"≤ {BAR_METHOD}", ratio <= BAR_METHOD))
-    for what, value, bar, kept in lines:
-        print(f"{net:15} {what:34} {value:12,.3f}   {bar:9} {'ok' if kept else 'missed'}")
-
-
-def print_shares(net: str, found: dict[str, Any], device: torch.device) -> None:
-    """How much of the chip the fastest case used, by what a step asks for at least."""
-    ceilings, demand = measured_ceilings(device), demand_of_a_step(net)
+def add_shares(net: str, found: dict[str, Any], device: torch.device) -> None:
+    """Measures what the chip can do at most, and says how much of it the fastest case used."""
     rates = [v for k, v in found.items() if k.endswith("runs at once") or k == "1 run"]
-    if not rates:
-        return
-    operations, moved = max(rates) * demand.operations, max(rates) * demand.bytes
-    found |= {"matrix rate": ceilings.matrix_rate, "bandwidth": ceilings.bandwidth}
-    found |= {"operations a second": operations, "bytes a second": moved}
-    print(
-        f"{net:15} matrix rate {operations / 1e12:.0f} of {ceilings.matrix_rate / 1e12:.0f} TFLOP/s "
-        f"({operations / ceilings.matrix_rate:.0%}); memory at least {moved / 1e12:.2f} of "
-        f"{ceilings.bandwidth / 1e12:.2f} TB/s ({moved / ceilings.bandwidth:.0%})"
-    )
+    if rates:
+        ceilings, demand = measured_ceilings(device), demand_of_a_step(net)
+        found |= {"matrix rate": ceilings.matrix_rate, "bandwidth": ceilings.bandwidth}
+        found["operations a second"] = max(rates) * demand.operations
+        found["bytes a second"] = max(rates) * demand.bytes
+        print(f"{net:15} {share_line(found)}")
 
 
 def main() -> None:
@@ -264,8 +237,9 @@ def main() -> None:
                 bench.runs(options.runs, profile=options.profile)
             else:
                 getattr(bench, case)()
-        print_shares(net, bench.found, device)
-        print_bars(net, bench.found)
+        add_shares(net, bench.found, device)
+        for what, value, bar, verdict in bars(net, bench.found):
+            print(f"{net:15} {what:34} {value:>12}   {bar:9} {verdict}")
         about["found"][net] = bench.found
         if options.json:
             options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
