@@ -50,9 +50,10 @@ def test_both_devices_give_the_same_levels():
 
 
 @METHODS
-def test_observing_and_drawing_an_epoch_never_wait_for_the_device(method):
+@pytest.mark.parametrize("draws", ["independent", "systematic"])
+def test_observing_and_drawing_an_epoch_never_wait_for_the_device(method, draws):
     selector = trained(method, "cuda")
-    sampler = AdaptiveSampler(selector, batch_size=100, draws="independent")
+    sampler = AdaptiveSampler(selector, batch_size=100, draws=draws)
     sampler.set_epoch(3)
     batch = (
         torch.arange(100, device="cuda"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
 from carpediem.core.distribution import Levels, Uniform, Weights
 from carpediem.core.systematic import systematic_epoch
+from carpediem.core.systematic_device import is_spread_easily, spread
 
 
 def capped(expected, cap):
@@ -127,3 +128,57 @@ def test_too_few_samples_of_positive_weight_for_distinct_batches_are_refused():
     selector.set_weights((torch.arange(10) < 3).float())
     with pytest.raises(ValueError, match=r"cannot spread 10 draws over 3 samples .* use draws='independent'"):
         AdaptiveSampler(selector, batch_size=5, draws="systematic").next_epoch()
+
+
+@st.composite
+def easily_spread(draw):
+    batch_size = draw(st.integers(1, 9))
+    n = draw(st.integers(8 * batch_size, 200))
+    pressure = draw(st.sampled_from([1.5, 3.0]))
+    exponents = draw(st.lists(st.integers(0, 6), min_size=n, max_size=n))
+    weights = torch.tensor([pressure ** (-e / 6) for e in exponents], dtype=torch.float64)
+    return weights / weights.sum(), batch_size, draw(st.integers(0, 2**32))
+
+
+@settings(max_examples=300)
+@given(easily_spread())
+def test_without_a_look_at_the_data_counts_and_batches_are_as_right(case):
+    probabilities, batch_size, seed = case
+    n = len(probabilities)
+    assert is_spread_easily(n, batch_size, float(probabilities.max()))
+    drawn = spread(probabilities, batch_size, torch.Generator().manual_seed(seed))
+    assert_epoch(drawn, (probabilities * n).numpy(), batch_size)
+
+
+def test_without_a_look_at_the_data_every_batch_is_as_likely_for_a_sample(generator):
+    weights = torch.ones(43, dtype=torch.float64)
+    weights[:5] = 2.5
+    probabilities, epochs = weights / weights.sum(), 3000
+    met, counts = torch.zeros(9), torch.zeros(43)
+    for _ in range(epochs):
+        drawn = spread(probabilities, 5, generator)  # eight whole batches, and one of three samples
+        counts += torch.bincount(drawn, minlength=43)
+        for number, batch in enumerate(drawn.split(5)):
+            met[number] += (batch < 5).sum()
+    assert ((counts / epochs - probabilities * 43).abs() < 4.5 * 0.5 / epochs**0.5).all()
+    share = met / met.sum()
+    assert (share[:8] - share[:8].mean()).abs().max() < 0.006
+    assert share[8] == pytest.approx(3 / 43, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        Uniform(9),
+        Levels(torch.tensor([0, 1, 1, 0]), np.array([1.0, 3.0, 9.0])),
+        Weights(torch.tensor([0.5, 2.0, 0.0]).double()),
+    ],
+    ids=["uniform", "levels", "weights"],
+)
+def test_a_distribution_knows_its_largest_probability(distribution):
+    assert distribution.largest_probability == pytest.approx(float(distribution.probabilities().max()))
+
+
+def test_a_sample_that_half_of_the_batches_need_is_not_spread_easily():
+    assert is_spread_easily(100, 10, 0.04)
+    assert not is_spread_easily(100, 10, 0.041)

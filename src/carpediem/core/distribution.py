@@ -62,6 +62,11 @@ class Distribution(ABC):
     def total(self) -> float:
         """Sum of the weights."""
 
+    @property
+    def largest_probability(self) -> float:
+        """P of the likeliest sample."""
+        return float(self.probabilities().max())
+
     def probabilities(self, indices: Tensor | None = None) -> Tensor:
         """P of the given samples, or of all, float64. Over all samples they sum to 1."""
         return self.weights(indices) / self.total
@@ -128,6 +133,10 @@ class Uniform(Distribution):
     def total(self) -> float:
         return float(self.num_samples)
 
+    @property
+    def largest_probability(self) -> float:
+        return 1 / self.num_samples
+
     def weights(self, indices: Tensor | None = None) -> Tensor:
         size = (self.num_samples,) if indices is None else indices.shape
         return torch.ones(size, dtype=torch.float64, device=self.device)
@@ -150,21 +159,29 @@ class Levels(Distribution):
     def __init__(self, levels: Tensor, level_weights: NDArray[np.float64]) -> None:
         self.num_samples, self.device = len(levels), levels.device
         self.levels, self.level_weights = levels, level_weights
+        self._weight_of_level = torch.from_numpy(level_weights).to(
+            self.device
+        )  # now, lest a draw wait for it
         order, counts = group_by_level(levels, len(level_weights))
         self._order = native(order)
         mass = counts * level_weights
         self._total = float(mass.sum())
         self._repeat_rate = float((mass * level_weights).sum() / self._total**2)
         self.support = int(counts[level_weights > 0].sum())
+        self._largest = float(level_weights[counts > 0].max())
         self._table = PieceTable.build(counts, np.cumsum(counts) - counts, level_weights, self.device)
 
     @property
     def total(self) -> float:
         return self._total
 
+    @property
+    def largest_probability(self) -> float:
+        return self._largest / self._total
+
     def weights(self, indices: Tensor | None = None) -> Tensor:
         levels = self.levels if indices is None else self.levels[indices]
-        return torch.from_numpy(self.level_weights).to(self.device)[levels.long()]
+        return self._weight_of_level[levels.long()]
 
     def state_dict(self) -> State:
         return {
@@ -198,6 +215,7 @@ class Weights(Distribution):
                 "weights must be finite and at least 0, not all 0 and of a finite sum, got values from "
                 f"{smallest} to {largest} with sum {self._total}"
             )
+        self._largest = largest
         top = math.log2(largest)
         levels = torch.empty(self.num_samples, dtype=torch.uint8, device=self.device)
         source, target = native(weights), native(levels)
@@ -222,6 +240,10 @@ class Weights(Distribution):
     @property
     def total(self) -> float:
         return self._total
+
+    @property
+    def largest_probability(self) -> float:
+        return self._largest / self._total
 
     def weights(self, indices: Tensor | None = None) -> Tensor:
         return self._weights.clone() if indices is None else self._weights[indices]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from carpediem.core.arrays import uniform
 from carpediem.core.distribution import Distribution
+from carpediem.core.systematic_device import is_spread_easily, spread
 
 
 def systematic_epoch(distribution: Distribution, batch_size: int, generator: torch.Generator) -> Tensor:
@@ -19,12 +20,16 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
     shuffle. A sample expected more often than there are whole batches appears as often as there are, and what it
     cannot take is shared out among the others.
 
+    On an accelerator nothing waits for the device, unless a sample is expected in more than half of the batches.
+
     Returns:
         int64, shape (N,): every run of `batch_size` is distinct.
     """
     n = distribution.num_samples
     if distribution.is_uniform:
         return torch.randperm(n, generator=generator, device=generator.device)
+    if generator.device.type != "cpu" and is_spread_easily(n, batch_size, distribution.largest_probability):
+        return spread(distribution.probabilities(), batch_size, generator)
     host = torch.Generator().manual_seed(generator.initial_seed())
     full, tail = divmod(n, batch_size)
     columns = full + (tail > 0)
