@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 
 TOO_LARGE = 2**31  # elements: the kernels count places with 32 bits
+
+_HAS_TRITON = find_spec("triton") is not None
 
 _wanted = ContextVar("_wanted", default=True)
 
@@ -20,6 +23,7 @@ def takes_kernels(x: Tensor, *, training: bool = True) -> bool:
     """
     return (
         x.is_cuda
+        and _HAS_TRITON
         and not torch.compiler.is_compiling()
         and x.dim() == 4
         and x.is_contiguous(memory_format=torch.channels_last)

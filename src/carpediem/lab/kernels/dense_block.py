@@ -22,7 +22,16 @@ import triton.language as tl
 from torch import Tensor
 
 from carpediem.lab.dropout import Drop
-from carpediem.lab.kernels.parts import Cut, all_sums, drop_arguments, is_last, kept, leave_sums, rows_of
+from carpediem.lab.kernels.parts import (
+    Cut,
+    all_moments,
+    all_sums,
+    drop_arguments,
+    is_last,
+    kept,
+    leave_sums,
+    rows_of,
+)
 
 APPENDED_DEEP, SHARES_DEEP = 4, 2  # rows that a thread of a program with sums reads at once
 CONVOLUTION = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)  # stride, padding, dilation, transposed, …, groups
@@ -80,10 +89,8 @@ def _append(
         squares += tl.sum(value * value, 0)
     leave_sums(parts, part, sums, squares, columns, C, PARTS)
     if is_last(arrivals + tl.program_id(1), PARTS):
-        sum_, square = all_sums(parts, columns, C, PARTS, COLUMNS)
-        off = sum_ / M
-        variance = tl.maximum(square / M - off * off, 0.0)
-        tl.store(mean + columns, near + off, inside)
+        middle, variance = all_moments(parts, columns, C, M, near, PARTS, COLUMNS)
+        tl.store(mean + columns, middle, inside)
         tl.store(rstd + columns, 1 / tl.sqrt(variance + eps), inside)
         tl.store(arrivals + tl.program_id(1), 0)
 

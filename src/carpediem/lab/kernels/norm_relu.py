@@ -4,9 +4,6 @@ An image batch in channels-last layout is a matrix of M = b·h·w rows and C col
 the matrix once for the statistics of its columns (adding a second matrix on the way, where a residual branch joins),
 the second writes the activations. Backward likewise: sums, then the gradient. ReLU and dropout are computed anew in
 the backward pass from what the norm saw, so that no mask is kept.
-
-Sums are of the same parts in the same order whatever else the device does: each program leaves its part, and the
-last one to finish adds them up. A run therefore gives the same numbers alone and beside others.
 """
 
 from __future__ import annotations
@@ -19,7 +16,16 @@ import triton.language as tl
 from torch import Tensor
 
 from carpediem.lab.dropout import Drop
-from carpediem.lab.kernels.parts import Cut, all_sums, drop_arguments, is_last, kept, leave_sums, rows_of
+from carpediem.lab.kernels.parts import (
+    Cut,
+    all_moments,
+    all_sums,
+    drop_arguments,
+    is_last,
+    kept,
+    leave_sums,
+    rows_of,
+)
 
 # Rows that a thread of a program with sums reads at once: as many as its registers hold without driving others out.
 DEEP, DEEP_WITH_DROPOUT = 4, 2
@@ -71,12 +77,10 @@ def _statistics(
         squares += tl.sum(value * value, 0)
     leave_sums(parts, part, sums, squares, columns, C, PARTS)
     if is_last(arrivals + tl.program_id(1), PARTS):
-        sum_, square = all_sums(parts, columns, C, PARTS, COLUMNS)
-        off = sum_ / M
-        variance = tl.maximum(square / M - off * off, 0.0)
-        tl.store(mean + columns, near + off, inside)
+        middle, variance = all_moments(parts, columns, C, M, near, PARTS, COLUMNS)
+        tl.store(mean + columns, middle, inside)
         tl.store(rstd + columns, 1 / tl.sqrt(variance + eps), inside)
-        tl.store(running_mean + columns, near + momentum * off, inside)
+        tl.store(running_mean + columns, near + momentum * (middle - near), inside)
         old = tl.load(running_var + columns, inside, 0.0)
         tl.store(running_var + columns, old + momentum * (variance * (M / (M - 1)) - old), inside)
         tl.store(arrivals + tl.program_id(1), 0)

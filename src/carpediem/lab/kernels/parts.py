@@ -80,6 +80,14 @@ def all_sums(parts, columns, C, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
     return tl.sum(one, 0), tl.sum(other, 0)
 
 
+@triton.jit
+def all_moments(parts, columns, C, M, near, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Mean and variance of M values, whose distances from `near` and their squares the programs have summed up."""
+    distance, square = all_sums(parts, columns, C, PARTS, COLUMNS)
+    distance = distance / M
+    return near + distance, tl.maximum(square / M - distance * distance, 0.0)
+
+
 @dataclass(frozen=True)
 class Cut:
     """How a matrix of M rows and C columns is cut up."""
