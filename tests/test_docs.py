@@ -1,11 +1,11 @@
 """What the documentation shows is run, and what it names exists."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import python
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -20,10 +20,7 @@ BLOCKS = [
 def test_python_in_the_documentation_runs(code, tmp_path):
     script = tmp_path / "shown.py"
     script.write_text(code)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
+    python("-W", "error", script, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,5 +1,4 @@
-import subprocess
-import sys
+from processes import python
 
 FRAMEWORKS = {
     "accelerate",
@@ -22,17 +21,11 @@ FRAMEWORKS = {
 }
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
-
-
 def imported_by(module):
     code = (
         f"import torch, sys; before = set(sys.modules); import {module}; print(*(set(sys.modules) - before))"
     )
-    done = run("-c", code)
-    assert done.returncode == 0, done.stderr
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return {name.split(".")[0] for name in python("-c", code).stdout.split()}
 
 
 def test_importing_the_library_imports_no_framework():
@@ -44,9 +37,7 @@ def test_importing_the_contract_imports_no_framework_either():
 
 
 def test_importing_the_library_warns_of_nothing():
-    done = run("-W", "error", "-c", "import carpediem")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert python("-W", "error", "-c", "import carpediem").stderr == ""
 
 
 def test_the_public_names_are_sorted_and_there():

@@ -1,28 +1,16 @@
 """Programs under a framework, started as users start them: a process, or torchrun with a process a rank."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import python
 
 HERE = Path(__file__).parent
 
 
 def launch(ranks, script, out, *runs, check=True):
     """Runs a script of this folder, each of `runs` being a line of its options; returns the finished process."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    done = subprocess.run(
-        [sys.executable, *(torchrun if ranks > 1 else []), HERE / script, out, *runs],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
+    return python(HERE / script, out, *runs, ranks=ranks if ranks > 1 else None, check=check)
 
 
 def steps(out, name, ranks):
