@@ -7,6 +7,7 @@ comes to the state that one process would have reached with the same global batc
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import torch
@@ -22,6 +23,9 @@ TYPES = (*INTEGERS, torch.bool, torch.float16, torch.bfloat16, torch.float32, to
 
 def synchronise(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | None = None) -> None:
     """Make this rank's selector one with those of the other ranks. Every rank calls it once, before training.
+
+    What is exchanged travels through the current device where the group has no way between hosts, as with nccl
+    alone: call `torch.cuda.set_device` before, as for any nccl program.
 
     Args:
         sampler: the sampler that training draws from, or its selector alone where a framework shares out the stream.
@@ -106,18 +110,23 @@ class Journal:
         return torch.stack((steps, indices, wide)), TYPES.index(values.dtype)
 
     def _gathered(self, mine: Tensor, kind: int) -> tuple[Tensor, torch.dtype | None]:
-        """The rows of all ranks, rank after rank, and the type of the values. Two collectives, however many steps."""
+        """The rows of all ranks, rank after rank, and the type of the values; None where there are none.
+
+        Two collectives, however many steps.
+        """
         device, world = _wire(self._group), dist.get_world_size(self._group)
         head = torch.tensor([mine.shape[1], kind], device=device)
         heads = [torch.zeros_like(head) for _ in range(world)]
         dist.all_gather(heads, head, group=self._group)
         lengths, kinds = zip(*(h.tolist() for h in heads), strict=True)
+        if not max(lengths):
+            return mine, None
         padded = torch.zeros(len(mine), max(lengths), dtype=torch.int64, device=device)
         padded[:, : mine.shape[1]] = mine.to(device)
         parts = [torch.empty_like(padded) for _ in range(world)]
         dist.all_gather(parts, padded, group=self._group)
         rows = torch.cat([part[:, :length] for part, length in zip(parts, lengths, strict=True)], dim=1)
-        return rows, TYPES[max(kinds)] if max(kinds) >= 0 else None
+        return rows, TYPES[max(kinds)]
 
 
 def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
@@ -126,7 +135,17 @@ def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
         own = {f"sampler.{name}": value for name, value in sampler.state_dict().items()}
         return _settings(sampler.selector) | own | {"sampler.world_size": sampler.world_size}
     state = sampler.state_dict()
-    return {f"selector.{name}": value for name, value in state.items() if not isinstance(value, Tensor)}
+    del state["state.faults"]  # which each rank counts for itself
+    return {
+        f"selector.{name}": _digest(value) if isinstance(value, Tensor) else value
+        for name, value in state.items()
+    }
+
+
+def _digest(tensor: Tensor) -> str:
+    """A short name for what a tensor holds, such as the user's own weights."""
+    held = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return f"tensor {hashlib.sha256(held.data).hexdigest()[:12]}"
 
 
 def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | None) -> None:
@@ -142,5 +161,7 @@ def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | Non
 
 
 def _wire(group: dist.ProcessGroup | None) -> torch.device:
-    """Where tensors must lie for this group's collectives."""
-    return torch.device("cuda" if dist.get_backend(group) == "nccl" else "cpu")
+    """Where tensors must lie for this group's collectives: on the host where it can, else on the current device."""
+    # Such as "cuda:nccl" or "cpu:gloo,cuda:nccl". `get_backend` gives what the user wrote, which may be nothing.
+    kinds = [pair.split(":")[0] for pair in dist.get_backend_config(group).split(",")]
+    return torch.device("cpu" if "cpu" in kinds else kinds[0])

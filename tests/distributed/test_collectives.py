@@ -1,7 +1,9 @@
-"""How often the processes talk to each other."""
+"""How often the processes talk to each other, and where what they say must lie."""
 
-import subprocess
-import sys
+import pytest
+import torch
+
+from processes import python
 
 CODE = """if True:
     import os
@@ -43,6 +45,74 @@ CODE = """if True:
 
 
 def test_an_epoch_costs_two_collectives_at_its_start_and_none_a_step():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["2", "2"] * 6
+    # At the first start there is nothing to exchange, and one is enough to know it.
+    assert python("-c", CODE).stdout.split() == ["1", "1"] + ["2", "2"] * 5
+
+
+WIRE = """if True:
+    import sys
+
+    import torch.distributed as dist
+    import torch.testing._internal.distributed.fake_pg  # registers the backend
+
+    from carpediem.distributed import _wire
+
+    for backend in sys.argv[1:]:
+        dist.init_process_group(None if backend == "none" else backend, store=dist.HashStore(), rank=0, world_size=1)
+        print(_wire(None).type)
+        dist.destroy_process_group()
+"""
+
+
+def test_what_is_exchanged_lies_where_the_groups_backends_can_reach_it():
+    # torch's own stand-in for a backend of one device, since nccl itself is there with a GPU alone.
+    expected = {"gloo": "cpu", "none": "cpu", "cuda:fake": "cuda", "cuda:fake,cpu:gloo": "cpu"}
+    assert python("-c", WIRE, *expected).stdout.split() == list(expected.values())
+
+
+NCCL = """if True:
+    import sys
+
+    import torch
+    import torch.distributed as dist
+
+    from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RecencyBias
+    from carpediem.distributed import merge, synchronise
+
+    torch.cuda.set_device(0)
+    dist.init_process_group(sys.argv[1], store=dist.HashStore(), rank=0, world_size=1)
+
+    def trained(method, device, together):
+        options = {"window": 1} if method is RecencyBias else {}
+        selector = method(60, 3, 4, warm_up=1, device=device, **options)
+        sampler = AdaptiveSampler(selector, batch_size=20)
+        if together:
+            synchronise(sampler)
+        random = torch.Generator().manual_seed(0)
+        for epoch in range(3):
+            indices = sampler.next_epoch()  # the first time there is nothing to exchange
+            for batch in indices.split(20):
+                logits = torch.randn(20, 3, generator=random).to("cuda", torch.bfloat16)
+                selector.observe(batch, logits, (batch % 3).to("cuda"))
+        merge(sampler)
+        return selector.state_dict()
+
+    for method in (RecencyBias, OnlineBatch, ActiveBias):
+        for device in ("cpu", "cuda"):
+            alone, together = (trained(method, device, how) for how in (False, True))
+            assert alone.keys() == together.keys()
+            for name, value in alone.items():
+                if isinstance(value, torch.Tensor):
+                    torch.testing.assert_close(together[name], value, msg=name)
+                else:
+                    assert together[name] == value, name
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(
+    not (torch.cuda.is_available() and torch.distributed.is_nccl_available()), reason="needs a CUDA device"
+)
+@pytest.mark.parametrize("backend", ["nccl", "cuda:nccl", "cpu:gloo,cuda:nccl"])
+def test_observations_travel_over_nccl_from_selectors_on_host_and_device(backend):
+    python("-c", NCCL, backend)

@@ -1,7 +1,8 @@
 """Plain DDP in real processes, started by torchrun over gloo."""
 
-import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -11,120 +12,136 @@ from pathlib import Path
 import pytest
 import torch
 
+from distributed.train import TIMEOUT
+from integrations.launch import results, steps
+from processes import python, said
+
 SCRIPT = Path(__file__).with_name("train.py")
+STEPS = 7  # of an epoch
+LOST = (
+    "the ranks could not exchange what they observed; .* Start all of them again from their last checkpoint"
+)
+BOTH = [
+    "plain",
+    "online --method online --draws systematic --epochs 4",
+    "active --method active --epochs 4",
+    "uneven --samples 99 --epochs 4",
+]
+FAULTY = [
+    "twice --fault twice --epochs 5",
+    "silent --fault silent --epochs 5",
+    "differ --fault differ",
+    "weights --fault differ --method weighted",
+]
 
 
-def torchrun(ranks, out, *options, check=True):
-    """Runs train.py on so many ranks; returns what it printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    done = subprocess.run(
-        [*command, SCRIPT, out, *options], capture_output=True, text=True, timeout=120, check=False
-    )
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """What one, two and four ranks trained on."""
+    out = tmp_path_factory.mktemp("torchrun")
+    python(SCRIPT, out, *BOTH, ranks=1)
+    python(SCRIPT, out, *BOTH, "saved --stop 2,3", *FAULTY, ranks=2)
+    python(SCRIPT, out, "plain", "resumed --resume saved", ranks=4)
+    return out
 
 
-def global_batches(out, ranks, suffix=""):
+def batches(out, name, ranks):
     """The epochs and batches that all ranks trained on together, each batch sorted."""
-    files = [out / f"batches-{ranks}-{rank}{suffix}.jsonl" for rank in range(ranks)]
-    logs = [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
-    steps = []
-    for step in range(max(map(len, logs))):
-        shares = [log[step] for log in logs if step < len(log)]
-        assert len({epoch for epoch, _ in shares}) == 1
-        steps.append((shares[0][0], sorted(index for _, share in shares for index in share)))
-    return steps
+    return [(epoch, sorted(batch)) for epoch, batch in steps(out, name, ranks)]
 
 
-def test_two_and_four_ranks_train_on_the_batches_of_one(tmp_path):
+def test_two_and_four_ranks_train_on_the_batches_of_one(out):
     # 100 samples in batches of 16 leave 4 for the last, of which every rank gets one.
-    for ranks in (1, 2, 4):
-        torchrun(ranks, tmp_path)
-    alone = global_batches(tmp_path, 1)
-    assert len(alone) == 6 * 7
+    alone = batches(out, "plain", 1)
+    assert len(alone) == 6 * STEPS
     assert len({tuple(batch) for _, batch in alone}) == len(alone)
-    assert global_batches(tmp_path, 2) == alone
-    assert global_batches(tmp_path, 4) == alone
+    assert batches(out, "plain", 2) == alone
+    assert batches(out, "plain", 4) == alone
 
 
-@pytest.mark.parametrize(("method", "draws"), [("online", "systematic"), ("active", "independent")])
-def test_every_method_is_the_same_on_two_ranks(method, draws, tmp_path):
-    for ranks in (1, 2):
-        torchrun(ranks, tmp_path, "--method", method, "--draws", draws, "--epochs", "4")
-    assert global_batches(tmp_path, 2) == global_batches(tmp_path, 1)
+@pytest.mark.parametrize("method", ["online", "active"])
+def test_every_method_is_the_same_on_two_ranks(out, method):
+    assert len(batches(out, method, 1)) == 4 * STEPS
+    assert batches(out, method, 2) == batches(out, method, 1)
 
 
-def test_an_uneven_last_batch_is_shared_out_whole(tmp_path):
-    for ranks in (1, 2):
-        torchrun(ranks, tmp_path, "--samples", "99", "--epochs", "4")
-    assert global_batches(tmp_path, 2) == global_batches(tmp_path, 1)
-    assert [len(batch) for _, batch in global_batches(tmp_path, 2)][6] == 3
+def test_an_uneven_last_batch_is_shared_out_whole(out):
+    assert batches(out, "uneven", 2) == batches(out, "uneven", 1)
+    assert [len(batch) for _, batch in batches(out, "uneven", 2)][6] == 3
 
 
-def test_the_ranks_agree_when_a_report_repeats_an_index_or_a_rank_reports_nothing(tmp_path):
-    for fault in ("twice", "silent"):
-        torchrun(2, tmp_path, "--fault", fault, "--epochs", "5")
-        first, second = (
-            json.loads((tmp_path / f"probabilities-2-{rank}.json").read_text()) for rank in (0, 1)
-        )
-        assert first == second
+@pytest.mark.parametrize("fault", ["twice", "silent"])
+def test_the_ranks_agree_when_a_report_repeats_an_index_or_a_rank_reports_nothing(out, fault):
+    first, second = results(out, fault, 2)
+    assert first == second
+    assert len(set(first)) > 1
+    assert first != results(out, "plain", 2)[0]
 
 
-def test_ranks_that_are_set_up_differently_are_refused_with_both_values(tmp_path):
-    done = torchrun(2, tmp_path, "--fault", "differ", check=False)
-    assert done.returncode != 0
-    assert (
-        "selector.pressure must be the same on all ranks, rank 0 has 50.0 and rank 1 has 51.0" in done.stderr
-    )
+def test_ranks_that_are_set_up_differently_are_refused_with_both_values(out):
+    expected = "selector.pressure must be the same on all ranks, rank 0 has 50.0 and rank 1 has 51.0"
+    assert results(out, "differ", 2) == [expected] * 2
 
 
-def test_a_rank_that_is_killed_ends_the_others_and_all_resume_to_the_same_batches(tmp_path):
-    torchrun(2, tmp_path)
-    whole = global_batches(tmp_path, 2)
+def test_ranks_that_hold_different_weights_are_refused_too(out):
+    words = r"selector\.state\.weights must be the same on all ranks, rank 0 has '(.+)' and rank 1 has '(.+)'"
+    for error in results(out, "weights", 2):
+        first, second = re.fullmatch(words, error).groups()
+        assert first != second
+
+
+def test_a_rank_that_is_killed_ends_the_others_and_all_resume_to_the_same_batches(out):
     begin = time.monotonic()
-    done = torchrun(2, tmp_path, "--stop", "3,2", "--fault", "kill", check=False)
+    done = python(SCRIPT, out, "killed --stop 3,2 --fault kill", ranks=2, check=False)
     assert done.returncode != 0
     assert time.monotonic() - begin < 60
-    torchrun(2, tmp_path, "--resume")
-    resumed = global_batches(tmp_path, 2, "-resumed")
-    assert resumed == whole[3 * 7 + 2 :]
+    python(SCRIPT, out, "resumed --resume killed", ranks=2)
+    assert batches(out, "resumed", 2) == batches(out, "plain", 2)[3 * STEPS + 2 :]
 
 
-def test_a_rank_that_waits_in_vain_says_what_to_do(tmp_path):
+def test_a_checkpoint_of_two_ranks_is_continued_by_four_and_by_one(out):
+    python(SCRIPT, out, "resumed --resume saved", ranks=1)
+    for ranks in (1, 4):
+        assert batches(out, "resumed", ranks) == batches(out, "plain", 1)[2 * STEPS + 3 :]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        # Between two epochs, killed or no longer moving: the exchange of what was observed is the first to miss it.
+        ("die", LOST),
+        ("freeze", LOST),
+        # In the middle of an epoch DDP is.
+        ("die inside", "RuntimeError: .* by peer"),
+    ],
+)
+def test_a_rank_that_is_lost_ends_the_other_within_the_timeout_with_a_clear_error(fault, words, tmp_path):
     # Without torchrun, which would end the survivor before it can speak.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    meeting = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-        "OMP_NUM_THREADS": "1",
-    }
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, SCRIPT, tmp_path, "--fault", "die"],
-            env=os.environ | meeting | {"RANK": str(rank)},
+            [sys.executable, SCRIPT, tmp_path, f"lost --fault '{fault}'"],
+            env=os.environ | meeting | {"RANK": str(rank), "PYTHONFAULTHANDLER": "1"},
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for rank in range(2)
     ]
-    said = ranks[0].communicate(timeout=60)[1]
-    ranks[1].communicate(timeout=60)
-    assert ranks[0].returncode != 0
-    assert "RuntimeError: the ranks could not exchange what they observed; one of them has stopped" in said
-    assert "Start all of them again from their last checkpoint" in said
-
-
-def test_a_checkpoint_of_two_ranks_is_continued_by_four_and_by_one(tmp_path):
-    torchrun(2, tmp_path)
-    whole = global_batches(tmp_path, 2)
-    torchrun(2, tmp_path, "--stop", "2,3")
-    for ranks in (1, 4):
-        torchrun(ranks, tmp_path, "--resume")
-        assert global_batches(tmp_path, ranks, "-resumed") == whole[2 * 7 + 3 :]
+    try:
+        _, survivor = said(ranks[0], timeout=60)
+    finally:
+        ranks[1].kill()
+        ranks[1].communicate()
+    assert ranks[0].returncode == 1, survivor
+    assert ranks[1].returncode == -signal.SIGKILL
+    last = survivor.splitlines()[-1]
+    assert re.search(words, last)
+    lost = float((tmp_path / "lost").read_text())
+    assert (tmp_path / "ended").stat().st_mtime - lost < TIMEOUT + 5, "longer than the timeout of the group"
 
 
 def test_a_program_of_one_process_is_told_that_there_is_nothing_to_synchronise():
