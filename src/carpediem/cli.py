@@ -361,7 +361,8 @@ def reproduce(
         list_studies({one: _folder(out, one) for one in chosen}, as_json=as_json)
         return
     if name is None:
-        raise ValueError(f"NAME is missing; it is one of {', '.join(PLANS)}")
+        taken = f" ({ray!r} was taken for the address of --ray)" if ray not in (None, LOCAL) else ""
+        raise ValueError(f"NAME is missing{taken}; it is one of {', '.join(PLANS)}")
     share = Shard.parse(shard) if shard is not None else Shard(1, 1)
     changes = {
         "iterations": iterations,

@@ -271,6 +271,14 @@ def test_the_name_of_a_study_behind_the_flag_is_not_its_address(call, own):
     assert err.startswith("error: cifar10 "), err
 
 
+def test_a_misspelt_study_behind_the_flag_is_named(call):
+    code, _, err = call("reproduce", "--ray", "resnet-sdg")
+    assert code == 2
+    assert err.startswith(
+        "error: NAME is missing ('resnet-sdg' was taken for the address of --ray); it is one"
+    )
+
+
 def test_a_cuda_device_must_be_on_the_cluster(address, call):
     _, _, err = call(*COMPARE, "--ray", address, "--device", "cuda")
     assert err == (
