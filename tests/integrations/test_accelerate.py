@@ -1,10 +1,5 @@
 """Accelerate in real processes: what it does to a sampler, and that training still sees the one adaptive stream."""
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
@@ -205,24 +200,3 @@ def test_accelerate_neither_swaps_our_sampler_nor_seeds_it(prepared):
     assert not isinstance(stream, RandomSampler)
     assert not hasattr(stream, "generator")
     assert len(stream) == 20
-
-
-def test_without_accelerate_the_import_says_what_to_install():
-    code = (
-        "import importlib.metadata as m\n"
-        "def missing(name): raise m.PackageNotFoundError(name)\n"
-        "m.version = missing\n"
-        "import carpediem.integrations.accelerate"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert done.stderr.endswith("which is not installed: pip install 'carpediem[accelerate]'\n")
-
-
-def test_the_extra_asks_for_what_is_supported():
-    from carpediem.integrations.accelerate import SUPPORTED
-
-    pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    asked = re.search(r'^accelerate = \["accelerate(.*?)[,"]', pyproject, re.MULTILINE)
-    assert asked is not None
-    assert asked[1] == SUPPORTED.split(",")[0]

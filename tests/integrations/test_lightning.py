@@ -1,22 +1,16 @@
 """Real Trainers, on one process here and on two started by torchrun."""
 
 import json
-import re
-import subprocess
-import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 from lightning.pytorch import Trainer
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from torch.utils.data import BatchSampler, DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from carpediem import Indexed, RandomBatch
-from carpediem.integrations.lightning import SUPPORTED, AdaptiveBatches
+from carpediem.integrations.lightning import AdaptiveBatches
 from integrations.lightning_training import (
     BATCH,
     EPOCHS,
@@ -32,6 +26,7 @@ from integrations.lightning_training import (
     problem,
     saves,
 )
+from processes import python
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),  # Lightning's own, of torch
@@ -285,35 +280,6 @@ def test_a_batch_of_another_form_is_refused_with_the_remedy():
         fit(*build(), model=Flat())
 
 
-# -- versions --------------------------------------------------------------------------------------------------
-
-
-def test_the_supported_range_holds_what_is_installed_and_what_the_extra_asks_for():
-    assert version("lightning") in SpecifierSet(SUPPORTED)
-    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    asked = Requirement(re.search(r'^lightning = \["(.+?)"\]$', project, flags=re.MULTILINE)[1])
-    assert asked.name == "lightning"
-    assert set(asked.specifier) <= set(SpecifierSet(SUPPORTED))
-
-
-def test_importing_it_without_lightning_says_what_to_install():
-    code = """if True:
-        import importlib.metadata as metadata
-
-        def missing(name):
-            raise metadata.PackageNotFoundError(name)
-
-        metadata.version = missing
-        import carpediem.integrations.lightning
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        f"ImportError: this integration needs lightning {SUPPORTED}, which is not installed: "
-        "pip install 'carpediem[lightning]'"
-    )
-
-
 # -- two processes ---------------------------------------------------------------------------------------------
 
 
@@ -322,11 +288,7 @@ def two(tmp_path_factory):
     """What two ranks did in each scenario: for each step the epoch and the indices of rank 0 and rank 1."""
     out = tmp_path_factory.mktemp("two ranks")
     scenarios = ["whole", "left_to_us", "uneven", "saved", "resumed", "shuffled", "replaced", "refused"]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [*command, SCRIPT, out, *scenarios], capture_output=True, text=True, timeout=180, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    python(SCRIPT, out, *scenarios, ranks=2)
 
     def read(name):
         first, second = (json.loads((out / f"{name}-{rank}.json").read_text()) for rank in (0, 1))

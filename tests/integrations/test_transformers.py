@@ -1,10 +1,5 @@
 """The Hugging Face Trainer in real processes: training sees the one adaptive stream, evaluation is as it was."""
 
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -204,24 +199,3 @@ def test_a_trainer_of_ones_own_becomes_adaptive_by_the_mixin(trainer):
     assert sorted(ours.seen) == sorted([*range(12)] * 2)
     assert set(ours.evaluate()) >= {"eval_loss"}
     assert len(ours.seen) == 24
-
-
-def test_without_transformers_the_import_says_what_to_install():
-    code = (
-        "import importlib.metadata as m\n"
-        "def missing(name): raise m.PackageNotFoundError(name)\n"
-        "m.version = missing\n"
-        "import carpediem.integrations.transformers"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert done.stderr.endswith("which is not installed: pip install 'carpediem[transformers]'\n")
-
-
-def test_the_extra_asks_for_what_is_supported():
-    from carpediem.integrations.transformers import SUPPORTED
-
-    pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    asked = re.search(r'^transformers = \["transformers(.*?)[,"]', pyproject, re.MULTILINE)
-    assert asked is not None
-    assert asked[1] == SUPPORTED.split(",")[0]

@@ -14,6 +14,7 @@ from carpediem.lab.groups import Shard
 from carpediem.lab.records import read_runs
 from carpediem.lab.study import Study
 from lab.data.makers import cifar10_binary
+from processes import said
 
 COMPARE = ["compare", "--seeds", "3", "--epochs", "3", "--warm-up", "2", "--window", "2"]
 COMPARE += ["--batch-size", "700", "--methods", "random,recency", "--device", "cpu"]
@@ -135,17 +136,21 @@ def test_shares_that_train_at_the_same_time_do_not_get_in_each_others_way(tmp_pa
         subprocess.Popen(
             [sys.executable, "-m", "carpediem", *COMPARE, "--out", "study", "--shard", f"{number}/3"],
             cwd=tmp_path,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"},
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for number in (1, 2, 3)
     ]
-    said = [job.communicate(timeout=120)[1] for job in jobs]
-    assert [job.returncode for job in jobs] == [0, 0, 0], said
-    assert not any("another process" in words for words in said), said
-    assert [words.count("best test error") for words in said] == [2, 2, 2]
+    try:
+        told = [said(job, timeout=120)[1] for job in jobs]
+    finally:
+        for job in jobs:
+            job.kill()
+    assert [job.returncode for job in jobs] == [0, 0, 0], told
+    assert not any("another process" in words for words in told), told
+    assert [words.count("best test error") for words in told] == [2, 2, 2]
     assert all(run.finished for run in read_runs(tmp_path / "study"))
     assert len(read_study(tmp_path / "study")) == 6
     assert not list(tmp_path.rglob("*.part"))

@@ -17,12 +17,8 @@ def require(framework: str, supported: str) -> None:
     try:
         installed = version(framework)
     except PackageNotFoundError:
-        raise ImportError(
-            f"this integration needs {framework} {supported}, which is not installed: {remedy}"
-        ) from None
+        raise ImportError(f"this needs {framework} {supported}, which is not installed: {remedy}") from None
     from packaging.specifiers import SpecifierSet  # every supported framework depends on it
 
     if not SpecifierSet(supported).contains(installed, prereleases=True):
-        raise ImportError(
-            f"this integration supports {framework} {supported}, installed is {installed}: {remedy}"
-        )
+        raise ImportError(f"this needs {framework} {supported}, installed is {installed}: {remedy}")

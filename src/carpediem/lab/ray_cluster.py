@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from carpediem.integrations.requirement import require
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data.find import VARIABLE
 from carpediem.lab.folder_news import FolderNews, News
@@ -27,7 +28,7 @@ from carpediem.lab.groups import by_setting, waves
 from carpediem.lab.study import SIDE_BY_SIDE, Study
 from carpediem.lab.usercode import UserCodeError
 
-SUPPORTED = "2.40 or newer, below 3"
+SUPPORTED = ">=2.40,<3"
 LOCAL = "local"
 DEATHS = 3  # of workers at the same runs, with no epoch between them, until the study is given up
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -210,14 +211,8 @@ def _import_ray(*, private: bool) -> Any:
     if private and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
         # Nobody else needs the token, so it is not left in a file in the user's home, as Ray would.
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    try:
-        ray = importlib.import_module("ray")
-    except ImportError as error:
-        raise ImportError("--ray needs Ray: pip install 'carpediem[ray]'") from error
-    version = tuple(map(int, re.findall(r"\d+", ray.__version__)[:2]))
-    if not (2, 40) <= version < (3, 0):
-        raise ImportError(f"--ray needs Ray {SUPPORTED}, got {ray.__version__}: pip install 'carpediem[ray]'")
-    return ray
+    require("ray", SUPPORTED)
+    return importlib.import_module("ray")
 
 
 def _groups(pending: list[RunConfig], workers: int, at_once: int) -> list[list[RunConfig]]:
