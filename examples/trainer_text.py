@@ -1,5 +1,6 @@
 """Recency Bias with the Hugging Face Trainer: a small BERT, from scratch, learns whether a sentence praises."""
 
+import os
 import random
 from typing import Any
 
@@ -9,7 +10,7 @@ from transformers.utils.logging import disable_progress_bar
 from carpediem import AdaptiveSampler, RecencyBias
 from carpediem.integrations.transformers import AdaptiveTrainer
 
-EPOCHS, BATCH = 12, 32  # the batch of one optimizer step
+EPOCHS, BATCH, PROCESSES = 12, 32, int(os.environ.get("WORLD_SIZE", "1"))  # the batch of one optimizer step
 PRAISE, BLAME = ["good", "fine", "great", "lovely"], ["bad", "dull", "awful", "poor"]
 WORDS = ["[pad]", "the", "film", "book", "meal", "is", "was", "not", "very", "really", *PRAISE, *BLAME]
 
@@ -34,7 +35,7 @@ def main() -> None:
     args = TrainingArguments(
         output_dir="trained",
         num_train_epochs=EPOCHS,
-        per_device_train_batch_size=BATCH // 2,
+        per_device_train_batch_size=BATCH // 2 // PROCESSES,
         gradient_accumulation_steps=2,
         learning_rate=2e-3,
         eval_strategy="epoch",
@@ -50,7 +51,8 @@ def main() -> None:
     trainer = AdaptiveTrainer(model, args, train_dataset=train, eval_dataset=test, sampler=sampler)
     trainer.train()
     right = (trainer.predict(test).predictions.argmax(1) == [item["label"] for item in test]).mean()
-    print(f"{100 * right:.1f}% of the test sentences understood")
+    if trainer.is_world_process_zero():
+        print(f"{100 * right:.1f}% of the test sentences understood", flush=True)
 
 
 if __name__ == "__main__":
