@@ -161,6 +161,20 @@ def test_the_legend_switches_a_method_off_in_the_drawing_and_its_numbers(page, a
     assert len(page.drawn("#convergence-test_error")) == len(before) - 1
 
 
+def test_an_address_that_asks_for_what_is_not_there_shows_the_usual(page, address):
+    usual = page.drawn("#convergence-train_loss"), len(page.all("#cards > li"))
+    odd = "<script>alert(1)</script>"
+    keys = ("x", "scale", "class", "kind", "epoch", "index-epoch", "index-run", "strips-run", "gallery-run")
+    page.open(
+        f"{address}#" + "&".join(f"{key}={odd}" for key in (*keys, "off", "setting", "sort", "at", "cards"))
+    )
+    assert (page.drawn("#convergence-train_loss"), len(page.all("#cards > li"))) == usual
+    assert page.find("#x-iterations").is_selected()
+    assert page.find("#scale-log").is_selected()
+    assert page.find("#menu-class").get_attribute("value") == ""
+    assert page.ask("document.querySelectorAll('section script').length") == 0
+
+
 def test_the_axes_can_be_changed(page):
     before = page.drawn("#convergence-train_loss")
     page.press(page.find("#x-seconds"))

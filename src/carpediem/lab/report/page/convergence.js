@@ -5,6 +5,9 @@ const QUANTITIES = [
   ["test_error", "Test error (%)"],
 ];
 
+const ALONG = [["iterations", "iterations"], ["seconds", "wall-clock time"]];
+const SCALES = [["log", "logarithmic"], ["linear", "linear"]];
+
 function convergence(data) {
   const { lines } = data;
   if (!lines.some((line) => line.iterations.length || line.unfinished.length)) {
@@ -25,8 +28,8 @@ function convergence(data) {
     el(
       "div",
       { class: "controls" },
-      choice("Along", "x", [["iterations", "iterations"], ["seconds", "wall-clock time"]], "iterations"),
-      choice("Scale", "scale", [["log", "logarithmic"], ["linear", "linear"]], "log"),
+      choice("Along", "x", ALONG, "iterations"),
+      choice("Scale", "scale", SCALES, "log"),
     ),
     methodLegend("convergence", lines),
     el("div", { class: "figures" }, figures),
@@ -42,8 +45,8 @@ function convergence(data) {
 }
 
 function convergenceDrawing(data, field, title, width) {
-  const x = view.get("x", "iterations");
-  const isLog = view.get("scale", "log") === "log";
+  const x = view.oneOf("x", ALONG.map(([value]) => value), "iterations");
+  const isLog = view.get("scale", "log") !== "linear";
   const lines = data.lines.filter(isOn);
   const thick = lines.map((line) => ({
     line,

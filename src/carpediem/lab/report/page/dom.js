@@ -19,7 +19,7 @@ function missing(sentence) {
 
 function choice(label, key, options, fallback) {
   // One of a few, as radio buttons: options are [value, text] pairs.
-  const chosen = view.get(key, fallback);
+  const chosen = view.oneOf(key, options.map(([value]) => value), fallback);
   return el(
     "fieldset",
     {},
@@ -40,8 +40,7 @@ function choice(label, key, options, fallback) {
 
 function menu(label, key, options, fallback) {
   // One of many: options are [value, text] pairs.
-  const known = options.map(([value]) => value);
-  const chosen = known.includes(view.get(key, fallback)) ? view.get(key, fallback) : fallback;
+  const chosen = view.oneOf(key, options.map(([value]) => value), fallback);
   const select = el(
     "select",
     { id: `menu-${key}`, onchange: (event) => view.set(key, event.target.value, fallback) },

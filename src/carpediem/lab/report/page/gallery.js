@@ -6,9 +6,10 @@ function gallery(data) {
   if (data.missing) return [missing(data.missing)];
   const kinds = Object.keys(data.runs[0].kinds);
   const [menuOfRuns, run] = runMenu("gallery-run", data.runs);
-  const kind = () => (kinds.includes(view.get("kind")) ? view.get("kind") : kinds[0]);
+  const kind = () => view.oneOf("kind", kinds, kinds[0]);
+  const numbers = data.classes.map((_, number) => String(number));
   const found = () => {
-    const label = view.get("class");
+    const label = view.oneOf("class", numbers, "");
     return run().kinds[kind()].map((row) => run().samples[row]).filter((sample) => label === "" || sample.label === Number(label));
   };
   const cards = el("ul", { class: "cards", id: "cards" });

@@ -8,6 +8,12 @@ const view = {
     return this.values.get(key) ?? fallback;
   },
 
+  oneOf(key, known, fallback) {
+    // What an address says that was written by hand or for other data may not exist here.
+    const value = this.get(key, fallback);
+    return known.includes(value) ? value : fallback;
+  },
+
   set(key, value, fallback = "") {
     if (value === fallback) this.values.delete(key);
     else this.values.set(key, value);
