@@ -131,7 +131,8 @@ def test_the_grid_and_the_ablation_have_a_point_for_every_finished_cell(trained)
         (10, 2), (100, 2), (10, 3), (100, 3)
     }  # fmt: skip
     (ablation,) = data["ablations"]
-    assert "constant, s₀ = 100" in {pressure for pressure, *_ in ablation["points"]}
+    assert ablation["pressures"] == ["decayed, s₀ = 10", "decayed, s₀ = 100", "constant, s₀ = 100"]
+    assert {pressure for pressure, *_ in ablation["points"]} == set(ablation["pressures"])
 
 
 def test_methods_keep_their_keys_when_others_are_added(trained, study):

@@ -1,6 +1,7 @@
 """The report in a real browser: Chromium, started headless for this file."""
 
 import csv
+import itertools
 import json
 import shutil
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carpediem.lab.records import export_runs, read_runs
-from carpediem.lab.report import Watch, write_report
+from carpediem.lab.report import Watch, gather, render_page, write_report
 from carpediem.lab.tables import summary_tables
 from lab.report_makers import CLASSES, unfinish
 
@@ -306,6 +307,84 @@ def test_nothing_sticks_out_and_text_can_be_told_from_the_paper(page, width, dar
         for name in ("backgroundColor", "color")
     )
     assert (paper < 150 < 600 < ink) if dark else (ink < 150 < 600 < paper)
+
+
+# Of every text, how it is told from what lies behind it (WCAG: 4.5 at least); of what is drawn behind a text in a
+# figure, the field of a heat map alone counts.
+CONTRASTS = """(() => {
+  const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgb = (colour) => {
+    pixel.clearRect(0, 0, 1, 1);
+    pixel.fillStyle = colour;
+    pixel.fillRect(0, 0, 1, 1);
+    return [...pixel.getImageData(0, 0, 1, 1).data];
+  };
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = rgb(getComputedStyle(node).backgroundColor);
+      if (colour[3] > 250) return colour;
+    }
+  };
+  const light = (colour) => {
+    const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const parts = colour.slice(0, 3).map((c) => linear(c / 255));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!own || !node.checkVisibility() || node.closest("script, style, option")) continue;
+    const style = getComputedStyle(node);
+    const svg = node.closest("svg");
+    let paper = behind(node);
+    if (svg) {
+      const box = node.getBoundingClientRect();
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      for (const cell of svg.querySelectorAll("[aria-label=cell] rect")) {
+        const field = cell.getBoundingClientRect();
+        const covers = field.left < x && x < field.right && field.top < y && y < field.bottom;
+        if (covers) paper = rgb(getComputedStyle(cell).fill);
+      }
+    }
+    let opacity = 1;
+    for (let up = node; up; up = up.parentElement) opacity *= getComputedStyle(up).opacity;
+    const ink = rgb(svg ? style.fill : style.color).map((c, i) => opacity * c + (1 - opacity) * paper[i]);
+    const [dark, bright] = [light(ink), light(paper)].sort((a, b) => a - b);
+    found.push([(bright + 0.05) / (dark + 0.05), node.textContent.trim().slice(0, 40)]);
+  }
+  return found;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_has_contrast(page, dark):
+    page.wide(1280, dark=dark)
+    page.press(page.find("#convergence .legend button"))  # one that is switched off is read too
+    found = page.ask(CONTRASTS)
+    assert len(found) > 300
+    assert [text for ratio, text in found if ratio < 4.5] == []
+
+
+def test_labels_of_a_heat_map_do_not_run_into_each_other_on_a_telephone(chromium, trained, tmp_path):
+    data = gather([trained])
+    names = [f"decayed, s₀ = {pressure}" for pressure in (1.5, 10, 100, 1000, 10000)]
+    (ablation,) = data["ablations"]
+    ablation |= {
+        "pressures": names,
+        "points": [[name, "Recency Bias (window 3)", 5, 0.1, 3] for name in names],
+    }
+    (tmp_path / "wide.html").write_text(render_page(data))
+    chromium.wide(360)
+    chromium.open((tmp_path / "wide.html").as_uri())
+
+    def boxes(axis):
+        labels = f"document.querySelectorAll('#ablation-0 [aria-label=\"{axis}-axis tick label\"] text')"
+        return chromium.ask(f"[...{labels}].map(label => label.getBoundingClientRect().toJSON())")
+
+    assert len(boxes("x")) == 5
+    for one, following in itertools.pairwise(boxes("x")):
+        assert one["right"] < following["left"]
+    assert boxes("y")[0]["left"] >= 0
 
 
 def test_the_colours_can_be_chosen(page):

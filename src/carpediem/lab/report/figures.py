@@ -101,15 +101,22 @@ def ablations(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     for group in groups.values():
         if len({cell.options["schedule"] for cell in group}) < 2:
             continue
-        points = []
+        points, pressures = [], {}
         for cell in group:
             best = cell.best_error
             assert best is not None
             others = {name: value for name, value in cell.selection if name not in ("schedule", "pressure")}
             name = method_name(replace(cell, selection=tuple(others.items())), group)
             pressure = f"{cell.options['schedule']}, s₀ = {cell.options['pressure']:g}"
+            pressures[pressure] = (cell.options["schedule"] != "decayed", cell.options["pressure"])
             points.append([pressure, name, short(best.mean), short(best.error), best.count])
-        found.append({"title": config_title(group[0].config), "points": points})
+        found.append(
+            {
+                "title": config_title(group[0].config),
+                "pressures": sorted(pressures, key=pressures.__getitem__),
+                "points": points,
+            }
+        )
     return found
 
 

@@ -21,7 +21,7 @@ function grid(grids, ablations) {
       ),
       ablations.map((one, number) =>
         heatMap(`ablation-${number}`, `Best test error (%) by pressure: ${one.title}`, one.points, {
-          x: "Pressure", y: "Method", columns: [...new Set(one.points.map((p) => p[0]))], rows: [...new Set(one.points.map((p) => p[1]))], random: one.random,
+          x: "Pressure", y: "Method", columns: one.pressures, rows: [...new Set(one.points.map((p) => p[1]))], random: one.random,
         }),
       ),
     ),
@@ -40,16 +40,18 @@ function heatMap(id, title, points, { x, y, columns, rows, random }) {
     draw: (width) => {
       const left = isText ? (width < 420 ? 96 : 150) : 44;
       const fitted = Math.min(width, 760);
-      const below = typeof columns[0] === "string" ? 58 : 42;
+      // Words stand upright where they would run into each other.
+      const isUpright = typeof columns[0] === "string" && (fitted - left) / columns.length < 76;
+      const below = isUpright ? 96 : typeof columns[0] === "string" ? 58 : 42;
       return Plot.plot({
         width: fitted, height: 24 + below + 46 * rows.length, marginLeft: left, marginTop: 12, marginBottom: below, padding: 0.04,
         x: { type: "band", domain: columns, label: x },
         y: { type: "band", domain: rows, label: isText ? null : y },
         marks: [
-          isText ? Plot.axisY(rows, { lineWidth: left / 12, label: null }) : null,
-          Plot.axisX(columns, { text: (v) => (typeof v === "number" ? number(v) : v.replace(", ", "\n")), label: x, labelOffset: below - 6 }),
+          isText ? Plot.axisY(rows, { lineWidth: (left - 16) / 12, label: null }) : null,
+          Plot.axisX(columns, { text: (v) => (typeof v === "number" ? number(v) : v.replace(", ", "\n")), label: x, labelOffset: below - 6, tickRotate: isUpright ? -90 : 0 }),
           Plot.cell(cells, { x: "column", y: "row", fill: (cell) => `color-mix(in oklab, var(--good) ${Math.round(100 * strength(cell))}%, var(--weak))`, title: (cell) => heatTip(cell, x, y) }),
-          Plot.text(cells, { x: "column", y: "row", text: label, fill: (cell) => (strength(cell) > 0.55 ? "var(--on-good)" : "var(--ink)"), fontSize: 13 }),
+          Plot.text(cells, { x: "column", y: "row", text: label, fill: "var(--ink)", fontSize: 13 }),
         ],
         color: { type: "identity" },
       });
