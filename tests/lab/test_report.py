@@ -167,6 +167,19 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
     ]
 
 
+def test_machine_versions_and_commit_are_told_and_a_commit_that_is_not_known_too(study):
+    for file in study.glob("runs/*/done.json"):
+        done = json.loads(file.read_text())
+        done["versions"] |= {"commit": "0123456789ab"}
+        file.write_text(json.dumps(done))
+    (machine,) = gather([study])["obtained"]["settings"][0]["machines"]
+    rows = dict(machine["rows"])
+    assert {"system", "cores", "python", "torch", "carpediem"} <= set(rows)
+    assert (rows["commit"], machine["runs"]) == ("0123456789ab", len(read_runs(study)))
+    (published,) = gather([PUBLISHED])["obtained"]["settings"][0]["machines"]
+    assert dict(published["rows"])["commit"] == "not recorded"
+
+
 def test_seeds_that_do_not_begin_at_0_are_trained_one_by_one():
     runs = [run for run in comparison(net="small-cnn") if run.config["seed"] == 2]
     assert [shlex.split(command)[1] for command in commands(group_cells(runs))] == ["train"] * 4
@@ -198,6 +211,11 @@ def test_the_page_names_nothing_outside_itself_and_is_small(trained, tmp_path):
         if tag == "link":
             assert attributes["href"].startswith("data:")
     assert len(page.encode()) < 2_000_000
+
+
+def test_the_published_studies_together_are_a_small_page(tmp_path):
+    published = sorted(folder for folder in PUBLISHED.parent.iterdir() if folder.is_dir())
+    assert write_report(published, tmp_path / "report.html").stat().st_size < 5_000_000
 
 
 def test_equal_records_give_equal_pages(trained):

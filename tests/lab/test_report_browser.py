@@ -1,5 +1,6 @@
 """The report in a real browser: Chromium, started headless for this file."""
 
+import base64
 import csv
 import itertools
 import json
@@ -101,6 +102,9 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.command("Emulation.setEmulatedMedia", features=[scheme, still])
+        # A page that is open hears of it a little later.
+        painted = "(document.documentElement.dataset.theme ?? arguments[0]) === arguments[0]"
+        self.wait(lambda: self.ask(painted, scheme["value"]), "the colours")
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +254,7 @@ def test_tables_sort_and_download_as_csv(page, trained):
     table = "#" + title.find_element("xpath", "..").get_attribute("id")
 
     def means():
-        return [float(cell.text.split(" ")[0]) for cell in page.all(f"{table} tbody td:nth-child(2)")]
+        return [float(cell.text.split(" ")[0]) for cell in page.all(f"{table} tbody tr > :nth-child(2)")]
 
     page.press(page.find(f"{table} th:nth-child(2) button"))
     ascending = means()
@@ -278,6 +282,63 @@ def test_every_figure_has_its_numbers_as_a_table(page):
     for drawing in page.all(".drawing > *"):
         assert drawing.get_attribute("role") == "img"
         assert drawing.get_attribute("aria-label")
+
+
+def test_every_row_of_a_table_has_a_head(page):
+    rows = "[...document.querySelectorAll('tbody tr')]"
+    page.ask("[...document.querySelectorAll('details')].forEach(d => { d.open = true })")
+    page.wait(lambda: len(page.all("figure table")) == len(page.all("figure")), "all tables")
+    heads = page.ask(f"{rows}.map(row => row.querySelectorAll('th[scope=row]').length)")
+    assert len(heads) > 100
+    assert set(heads) == {1}
+    method = "document.querySelector('#tables tbody th').textContent"
+    assert page.ask(method) == "Random Batch"
+
+
+def test_what_is_said_instead_of_a_drawing_is_no_picture(page):
+    for button in page.all("#convergence .legend button"):
+        page.press(button)
+    said = page.find("#convergence-test_error-drawing .missing")
+    assert said.text == "No method is switched on."
+    assert said.get_attribute("role") is None
+
+
+def test_figures_are_drawn_anew_for_paper(page):
+    width = "document.querySelector('#convergence-test_error-drawing svg').getAttribute('width')"
+    before = page.ask(width)
+    page.ask("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.ask(width) == "340"
+    page.ask("window.dispatchEvent(new Event('afterprint'))")
+    assert page.ask(width) == before
+    assert len(base64.b64decode(page.command("Page.printToPDF", printBackground=True)["data"])) > 20_000
+
+
+def test_the_words_under_the_indices_follow_the_chosen_run(chromium, trained, tmp_path):
+    from selenium.webdriver.support.select import Select
+
+    data = gather([trained])
+    second = data["settings"][0]["indices"]["runs"][1]
+    second |= {"seed": 7, "epochs": second["epochs"][:3]}
+    (tmp_path / "two.html").write_text(render_page(data))
+    chromium.open((tmp_path / "two.html").as_uri())
+    Select(chromium.find("#menu-index-run")).select_by_value(second["key"])
+    assert chromium.find("#index .note").text.startswith("Seed 7, ")
+    assert chromium.find("#index output").text == "2 of 2"
+
+
+def test_the_words_under_the_curves_tell_of_seeds_and_of_a_run_that_diverged(chromium, study, tmp_path):
+    run = next(file.parent for file in study.glob("runs/*/config.json") if '"active"' in file.read_text())
+    epochs = [json.loads(line) for line in (run / "epochs.jsonl").read_text().splitlines()]
+    epochs[-1]["train_loss"] = None
+    (run / "epochs.jsonl").write_text("".join(json.dumps(epoch) + "\n" for epoch in epochs))
+    data = gather([study])
+    data["settings"][0]["convergence"]["lines"][0]["seeds"] = [0, 1, 2]
+    (tmp_path / "gap.html").write_text(render_page(data))
+    chromium.open((tmp_path / "gap.html").as_uri())
+    words = chromium.find("#convergence .note").text
+    assert "mean of 1 to 3 finished seeds" in words
+    assert "A seed of Active Bias has a loss that is no number" in words
+    assert chromium.complaints() == []
 
 
 def test_the_links_go_to_their_sections_and_take_the_focus_along(page):

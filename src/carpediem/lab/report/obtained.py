@@ -139,7 +139,11 @@ def _machines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     for cell in cells:
         for run in cell.runs:
             done = run.done or {}
-            rows = _rows({**(done.get("machine") or {}), **(done.get("versions") or {})})
+            # A package that was installed and not checked out knows of no commit.
+            versions = done.get("versions") or {}
+            rows = _rows(
+                {**(done.get("machine") or {}), **versions, "commit": versions.get("commit", "not recorded")}
+            )
             one = found.setdefault(json.dumps(rows), {"rows": rows, "runs": 0})
             one["runs"] += 1
     return list(found.values())

@@ -22,7 +22,8 @@ function convergence(data) {
       numbers: () => convergenceNumbers(lines.filter(isOn), field),
     }),
   );
-  const counts = [...new Set(lines.map((line) => line.seeds.length).filter(Boolean))].sort((a, b) => a - b);
+  const counts = [...new Set(d3.extent(lines.map((line) => line.seeds.length).filter(Boolean)))].filter(Boolean);
+  const diverged = lines.filter((line) => QUANTITIES.some(([field]) => line[field].mean.includes(null))).map((line) => line.name);
   const unfinished = lines.some((line) => line.unfinished.length);
   return [
     el(
@@ -38,6 +39,7 @@ function convergence(data) {
       { class: "note" },
       counts.length ? `Line: mean of ${counts.join(" to ")} finished ${counts.at(-1) === 1 ? "seed" : "seeds"}. ` : "",
       counts.at(-1) > 1 ? "Band: lowest to highest. " : "",
+      diverged.length ? `A seed of ${diverged.join(" and of ")} has a loss that is no number: there the line has a gap. ` : "",
       unfinished ? "Thin lines: single runs that have not finished. " : "",
       "Time is that of training alone, without evaluation.",
     ),
@@ -81,7 +83,7 @@ function convergenceDrawing(data, field, title, width) {
       hasWarmUp ? Plot.rect([0], { x1: 0, x2: warmUp, y1: domain[0], y2: domain[1], fill: "currentColor", fillOpacity: 0.05 }) : null,
       hasWarmUp ? Plot.text(["warm-up"], { x: warmUp / 2, y: domain[0], rotate: -90, textAnchor: "start", dy: -6, lineAnchor: "middle", fill: "var(--quiet)" }) : null,
       thick.map(({ line, points }) =>
-        Plot.areaY(points, { x: "x", y1: (p) => kept(p.low), y2: (p) => kept(p.high), fill: styleOf(line.style).colour, fillOpacity: 0.11 }),
+        Plot.areaY(points, { x: "x", y1: (p) => kept(p.low), y2: (p) => kept(p.high), fill: styleOf(line.style).colour, fillOpacity: Math.min(0.11, 0.8 / thick.length) }),
       ),
       thin.map(({ line, points }) =>
         Plot.line(points, { x: "x", y: (p) => kept(p.y), stroke: styleOf(line.style).colour, strokeWidth: 1, strokeOpacity: 0.75 }),

@@ -56,8 +56,8 @@ function runMenu(key, runs) {
   return [menu("Run", key, runs.map((run) => [run.key, `${run.name}, seed ${run.seed}`]), usual.key), chosen];
 }
 
-function slider(label, key, count, start, describe) {
-  // A position among `count`, at `start` until one is chosen.
+function slider(label, key, count, start, describe, others = []) {
+  // A position among `count`, at `start` until one is chosen; described anew when one of the `others` changes too.
   const output = el("output", { for: `slider-${key}` });
   const at = () => sliderAt(key, count, start);
   const input = el("input", {
@@ -69,7 +69,7 @@ function slider(label, key, count, start, describe) {
     output.textContent = describe(at());
     input.setAttribute("aria-valuetext", describe(at()));
   };
-  onView([key], show);
+  onView([key, ...others], show);
   show();
   return el("div", { class: "slider" }, el("label", { for: `slider-${key}` }, label), input, output);
 }

@@ -7,10 +7,22 @@ function keepingUnfolded(rebuild) {
   for (const details of document.querySelectorAll("details[id]")) details.open = were.get(details.id) ?? details.open;
 }
 
+let isPrinting = false;
+
 const widths = new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    if (target.isConnected && Math.abs(target.clientWidth - target.drawnAt) > 1) target.redraw();
+    if (!isPrinting && target.isConnected && Math.abs(target.clientWidth - target.drawnAt) > 1) target.redraw();
   }
+});
+
+// A figure is drawn anew for paper: enlarging or shrinking what fits the window would do the same to its text.
+window.addEventListener("beforeprint", () => {
+  isPrinting = true;
+  for (const holder of document.querySelectorAll(".drawing")) holder.redraw(holder.closest(".figures") ? 340 : 700);
+});
+window.addEventListener("afterprint", () => {
+  isPrinting = false;
+  for (const holder of document.querySelectorAll(".drawing")) holder.redraw();
 });
 
 function figure({ id, title, keys, draw, numbers }) {
@@ -26,12 +38,14 @@ function figure({ id, title, keys, draw, numbers }) {
     body.replaceChildren(plainTable(text(), content.columns, content.rows), downloadButton(fileName(id), numbers));
   };
   details.addEventListener("toggle", fill);
-  holder.redraw = () => {
-    holder.drawnAt = holder.clientWidth;
+  holder.redraw = (width = holder.clientWidth) => {
+    holder.drawnAt = width;
     caption.textContent = text();
-    const drawing = draw(Math.max(240, holder.clientWidth));
-    drawing.setAttribute?.("role", "img");
-    drawing.setAttribute?.("aria-label", `${text()}; its numbers follow`);
+    const drawing = draw(Math.max(240, width));
+    if (!drawing.classList.contains("missing")) {
+      drawing.setAttribute("role", "img");
+      drawing.setAttribute("aria-label", `${text()}; its numbers follow`);
+    }
     holder.replaceChildren(drawing);
   };
   onView(keys, () => {

@@ -13,12 +13,16 @@ function indexComparison(data, warmUp) {
     const { epoch, pressure } = at();
     return `Index of each uncertainty after epoch ${epoch}${pressure === null ? ", in the warm-up" : `, pressure ${number(pressure, 3)}`}`;
   };
+  const note = el("p", { class: "note" });
+  const fill = () => (note.textContent = `Seed ${run().seed}, ${number(run().samples)} samples. A low index is drawn more often.`);
+  onView(["index-run"], fill);
+  fill();
   return [
     el(
       "div",
       { class: "controls" },
       data.runs.length > 1 && menuOfRuns,
-      slider("Epoch", "index-epoch", count, start, (position) => `${run().epochs[Math.min(position, run().epochs.length - 1)].epoch} of ${run().epochs.at(-1).epoch}`),
+      slider("Epoch", "index-epoch", count, start, (position) => `${run().epochs[Math.min(position, run().epochs.length - 1)].epoch} of ${run().epochs.at(-1).epoch}`, ["index-run"]),
     ),
     figure({
       id: "index-comparison", title: text, keys: ["index-run", "index-epoch"],
@@ -34,7 +38,7 @@ function indexComparison(data, warmUp) {
       el("li", {}, el("i", { colour: "var(--recency)" }), "quantised: equal uncertainty, equal index"),
       el("li", {}, el("i", { colour: "var(--online)" }), "rank-based: equal uncertainty is spread over all these indices"),
     ),
-    el("p", { class: "note" }, `Seed ${run().seed}, ${number(run().samples)} samples. A low index is drawn more often.`),
+    note,
   ];
 }
 

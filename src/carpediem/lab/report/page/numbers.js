@@ -39,6 +39,10 @@ function fileName(text) {
   return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 80) || "table";
 }
 
+function bodyCell(namesRow, isText, text) {
+  return namesRow ? el("th", { scope: "row", class: isText && "text" }, text) : el("td", { class: isText && "text" }, text);
+}
+
 function plainTable(caption, columns, rows, whole = false) {
   // Of {columns, rows}: the first column names the row.
   const isText = columns.map((_, index) => rows.some((row) => typeof row[index] === "string"));
@@ -49,7 +53,7 @@ function plainTable(caption, columns, rows, whole = false) {
       "table",
       {},
       el("thead", {}, el("tr", {}, columns.map((title, index) => el("th", { scope: "col", class: isText[index] && "text" }, title)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, index) => el("td", { class: isText[index] && "text" }, number(value)))))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, index) => bodyCell(index === 0, isText[index], number(value)))))),
     ),
   );
 }

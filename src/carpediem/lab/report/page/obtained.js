@@ -3,7 +3,7 @@
 function obtained(data) {
   const studies = data.studies.map((study) => [
     el("h3", {}, `${study.folder}: as it was called`),
-    el("pre", {}, study.command),
+    shellCommand(study.command),
   ]);
   return [...studies, ...data.settings.map(obtainedSetting)].flat();
 }
@@ -11,8 +11,12 @@ function obtained(data) {
 function obtainedSetting(setting, number) {
   return [
     el("h3", {}, setting.title),
-    el("p", { class: "note" }, "To train these runs again:"),
-    setting.commands.map((command) => el("pre", { class: "command" }, command)),
+    el(
+      "details",
+      { open: setting.commands.length < 4, id: `commands-of-${number}` },
+      el("summary", {}, `To train these runs again: ${setting.commands.length} ${setting.commands.length === 1 ? "command" : "commands"}`),
+      setting.commands.map(shellCommand),
+    ),
     el(
       "details",
       { open: true, id: `methods-of-${number}` },
@@ -41,6 +45,11 @@ function obtainedSetting(setting, number) {
     ),
     setting.finished.length > 0 && el("p", { class: "note" }, `Finished between ${setting.finished[0]} and ${setting.finished[1]}.`),
   ].flat();
+}
+
+function shellCommand(text) {
+  // A line ends between words, not behind the hyphens of an option.
+  return el("pre", { class: "command" }, text.split(/( )/).map((part) => (part === " " ? part : el("span", {}, part))));
 }
 
 function pairs(rows) {

@@ -53,7 +53,7 @@ function selectedDrawing(lines, edges, epoch, width) {
     y: { domain: [0, Math.max(5, Math.ceil(most / 5) * 5)], label: "Share of the samples drawn (%)", grid: true, ticks: 5 },
     marks: [
       logAxis(Plot.axisX, ticks),
-      steps.map(({ line, points }) => Plot.areaY(points, { x: "x", y1: 0, y2: "y", fill: style(line).colour, fillOpacity: 0.08 })),
+      steps.map(({ line, points }) => Plot.areaY(points, { x: "x", y1: 0, y2: "y", fill: style(line).colour, fillOpacity: Math.min(0.08, 0.4 / drawn.length) })),
       steps.map(({ line, points }) =>
         Plot.line(points, { x: "x", y: "y", stroke: style(line).colour, strokeDasharray: style(line).dash, strokeWidth: 2 }),
       ),

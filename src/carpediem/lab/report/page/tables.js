@@ -26,6 +26,8 @@ function sortableTable(table, rows, number) {
   const [sortedTable, sortedColumn, direction] = view.get("sort").split(".");
   const column = Number(sortedTable) === number && sortedTable !== "" ? Number(sortedColumn) : null;
   const sorted = column === null ? rows : sortedRows(rows, column, direction === "down");
+  // The last of the columns of words at the beginning, which is the method's.
+  const names = table.columns.findIndex((head) => !head.text) - 1;
   const heads = table.columns.map((head, index) => {
     const order = index === column ? (direction === "down" ? "descending" : "ascending") : null;
     const next = order === "ascending" ? `${number}.${index}.down` : order === "descending" ? "" : `${number}.${index}.up`;
@@ -47,7 +49,7 @@ function sortableTable(table, rows, number) {
           "tbody",
           {},
           sorted.map((row) =>
-            el("tr", { class: !row.measured && "empty" }, row.texts.map((text, index) => el("td", { class: table.columns[index].text && "text" }, text))),
+            el("tr", { class: !row.measured && "empty" }, row.texts.map((text, index) => bodyCell(index === names, table.columns[index].text, text))),
           ),
         ),
       ),
