@@ -97,11 +97,12 @@ def ablations(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     for cell in cells:
         if cell.runs and "schedule" in cell.options:
             groups.setdefault(cell.setting, []).append(cell)
-    found = []
+    found: list[dict[str, Any]] = []
     for group in groups.values():
         if len({cell.options["schedule"] for cell in group}) < 2:
             continue
-        points, pressures = [], {}
+        points: list[list[Any]] = []
+        pressures: dict[str, tuple[bool, float]] = {}
         for cell in group:
             best = cell.best_error
             assert best is not None
