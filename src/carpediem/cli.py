@@ -436,7 +436,7 @@ def figures(
     growing and a sliding window make of them (Figure 2). index_…: uncertainty beside both indices (Figure 3). losses_…:
     the losses of what was drawn (Figure 4). grid_…: test error by window and pressure (Figure 7).
     """
-    for file in write_figures(read_runs(*folders), folders, out or folders[0] / "figures"):
+    for file in write_figures(read_runs(*folders), folders, out or _first(folders) / "figures"):
         typer.echo(file)
 
 
@@ -512,8 +512,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """One self-contained HTML page on the runs: curves, tables, what was selected, the samples themselves."""
-    first = folders[0] if folders[0].is_dir() else folders[0].parent
-    file = write_report(folders, out or first / "report.html")
+    file = write_report(folders, out or _first(folders) / "report.html")
     typer.echo(file)
     if show:
         typer.launch(str(file.resolve()))
@@ -617,6 +616,11 @@ def _formats(out: Path | None, form: str | None) -> tuple[str, ...]:
     if form is not None and ending in FORMATS and form != ending:
         raise ValueError(f"--format must be {ending}, since --out ends so, got {form!r}; give one of them")
     return (form,) if form is not None else (ending,) if ending in FORMATS else FORMATS
+
+
+def _first(folders: list[Path]) -> Path:
+    """Where to write if nothing is told: the first folder, or the one in which a file of runs stands."""
+    return folders[0] if folders[0].is_dir() else folders[0].parent
 
 
 def _words(text: str) -> list[str]:

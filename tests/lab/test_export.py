@@ -95,6 +95,10 @@ def test_the_command_writes_the_file_and_format_that_it_is_told(study, tmp_path)
             ("--method", "magic"),
             "error: --method must be one of random, online, active, recency, got 'magic'",
         ),
+        (
+            ("--out", "."),
+            "error: --out must be a file, got the folder .; name one in it, such as samples.csv",
+        ),
         (("--seed", "7"), "error: none of the 4 runs has that method, seed or name"),
     ],
 )

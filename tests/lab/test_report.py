@@ -328,3 +328,21 @@ def test_what_was_written_before_stays_when_the_new_report_cannot_be_made(study)
     file.write_text("{\n{}\n")
     assert run("report", study).exit_code == 2
     assert (study / "report.html").read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("command", "out"),
+    [("report", "in/report.html"), ("export", "in/samples.csv"), ("figures", "in"), ("publish", "in")],
+)
+def test_a_place_that_cannot_be_written_gets_one_sentence(command, out, study, tmp_path):
+    (tmp_path / "in").write_text("a file where a folder would have to be")
+    done = run(command, study, "--out", tmp_path / out)
+    assert done.exit_code == 2
+    place = re.escape(str(tmp_path / out))
+    assert re.fullmatch(rf"error: {place} cannot be written: [^\n]+; choose another --out\n", done.stderr)
+
+
+def test_a_file_of_runs_can_be_drawn_beside_itself(trained, tmp_path):
+    export_runs([trained], tmp_path / "runs.jsonl")
+    assert run("figures", tmp_path / "runs.jsonl").exit_code == 0
+    assert list((tmp_path / "figures").glob("curves_*.png"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -27,3 +29,14 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 def write_json(path: str | Path, value: object) -> None:
     """A JSON file, written whole."""
     write_whole(path, json.dumps(value, indent=2) + "\n")
+
+
+@contextmanager
+def writing_out(out: str | Path) -> Iterator[None]:
+    """Around what writes to a place that the user chose: where that fails, one sentence names it, and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:  # has its sentence already
+            raise
+        raise OSError(f"{out} cannot be written: {error.strerror}; choose another --out") from error

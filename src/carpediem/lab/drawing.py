@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carpediem.lab import paper
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, group_cells
 
@@ -146,5 +146,6 @@ def write_all(
             stream = io.BytesIO()
             figure.savefig(stream, format=form, dpi=160, metadata=_METADATA[form])
             files.append(Path(folder) / f"{name}{number}.{form}")
-            write_whole(files[-1], stream.getvalue())
+            with writing_out(folder):
+                write_whole(files[-1], stream.getvalue())
     return files

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.config import METHODS
 from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.samples import SampleRecord, read_samples, run_folder
@@ -39,6 +39,10 @@ def export_samples(
     """
     if unknown := [form for form in formats if form not in FORMATS]:
         raise ValueError(f"--format must be csv or parquet, got {unknown[0]!r}")
+    if out is not None and out.is_dir():
+        raise IsADirectoryError(
+            f"--out must be a file, got the folder {out}; name one in it, such as {out / 'samples.csv'}"
+        )
     table = sample_table(folders, methods=methods, seeds=seeds, runs=runs, complain=complain)
     files = []
     for form in formats:
@@ -48,7 +52,8 @@ def export_samples(
         else:
             table.write_parquet(stream)
         files.append(_named(out or folders[0] / "samples", form))
-        write_whole(files[-1], stream.getvalue())
+        with writing_out(files[-1]):
+            write_whole(files[-1], stream.getvalue())
     return files
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.atomic import write_whole, writing_out
 
 # What tables and curves cannot do without; everything else in a record may be absent.
 _CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
@@ -96,7 +96,8 @@ def export_runs(folders: Iterable[str | Path], file: str | Path) -> None:
         record_line({"run": run.hash, "config": run.config, "done": run.done, "epochs": run.epochs})
         for run in read_runs(*folders)
     ]
-    write_whole(file, b"".join(lines))
+    with writing_out(file.parent):
+        write_whole(file, b"".join(lines))
 
 
 def record_line(record: dict[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.atomic import write_whole, writing_out
 
 from .gather import gather
 from .page import render_page
@@ -27,8 +27,6 @@ def write_report(folders: Sequence[str | Path], file: str | Path) -> Path:
     if not data["settings"]:
         raise ValueError(f"{folders[0]} holds no run yet; carpediem compare --out {folders[0]} trains some")
     page = render_page(data)
-    try:
+    with writing_out(file):
         write_whole(file, page)
-    except OSError as error:
-        raise OSError(f"{file} cannot be written: {error.strerror}; choose another --out") from error
     return file
