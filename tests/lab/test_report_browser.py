@@ -167,13 +167,13 @@ def test_the_legend_switches_a_method_off_in_the_drawing_and_its_numbers(page, a
 
 
 def test_an_address_that_asks_for_what_is_not_there_shows_the_usual(page, address):
-    usual = page.drawn("#convergence-train_loss"), len(page.all("#cards > li"))
+    usual = len(page.drawn("#convergence-train_loss")), len(page.all("#cards > li"))
     odd = "<script>alert(1)</script>"
     keys = ("x", "scale", "class", "kind", "epoch", "index-epoch", "index-run", "strips-run", "gallery-run")
     page.open(
         f"{address}#" + "&".join(f"{key}={odd}" for key in (*keys, "off", "setting", "sort", "at", "cards"))
     )
-    assert (page.drawn("#convergence-train_loss"), len(page.all("#cards > li"))) == usual
+    assert (len(page.drawn("#convergence-train_loss")), len(page.all("#cards > li"))) == usual
     assert page.find("#x-iterations").is_selected()
     assert page.find("#scale-log").is_selected()
     assert page.find("#menu-class").get_attribute("value") == ""
