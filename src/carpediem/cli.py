@@ -496,7 +496,7 @@ def export(
         methods=method or (),
         seeds=seed or (),
         runs=run or (),
-        complain=lambda message: typer.echo(f"note: {message}", err=True),
+        complain=_note,
     )
     for file in files:
         typer.echo(file)
@@ -512,7 +512,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """One self-contained HTML page on the runs: curves, tables, what was selected, the samples themselves."""
-    file = write_report(folders, out or _first(folders) / "report.html")
+    file = write_report(folders, out or _first(folders) / "report.html", complain=_note)
     typer.echo(file)
     if show:
         typer.launch(str(file.resolve()))
@@ -616,6 +616,11 @@ def _formats(out: Path | None, form: str | None) -> tuple[str, ...]:
     if form is not None and ending in FORMATS and form != ending:
         raise ValueError(f"--format must be {ending}, since --out ends so, got {form!r}; give one of them")
     return (form,) if form is not None else (ending,) if ending in FORMATS else FORMATS
+
+
+def _note(message: str) -> None:
+    """Says something beside the result."""
+    typer.echo(f"note: {message}", err=True)
 
 
 def _first(folders: list[Path]) -> Path:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from carpediem.cli import app
 from carpediem.lab import report
-from carpediem.lab.records import RecordError, export_runs, read_runs
+from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.report import gather, render_page, write_report
 from carpediem.lab.report.obtained import commands
 from carpediem.lab.results import group_cells
@@ -276,11 +276,23 @@ def test_a_run_that_diverged_has_gaps_and_no_invalid_json(study):
     assert lasts.count(None) == 1
 
 
-def test_a_damaged_file_of_samples_is_named(study):
+def test_a_damaged_file_of_samples_is_named_and_another_run_takes_its_place(study):
+    before = gather([study])["settings"][0]["gallery"]["runs"]
     (file, *_) = study.glob("runs/*/gallery.npz")
     file.write_bytes(b"PK not really")
-    with pytest.raises(RecordError, match=re.escape(str(file))):
-        gather([study])
+    data = gather([study])
+    assert [str(file) in sentence for sentence in data["damage"]] == [True]
+    assert len(data["settings"][0]["gallery"]["runs"]) in (len(before), len(before) - 1)
+
+
+def test_a_damaged_run_is_left_out_and_named(study):
+    lines = len(gather([study])["settings"][0]["convergence"]["lines"])
+    (file, *_) = study.glob("runs/*/epochs.jsonl")
+    file.write_text("{\n" + file.read_text())
+    data = gather([study])
+    assert [str(file) in sentence for sentence in data["damage"]] == [True]
+    assert len(data["settings"][0]["convergence"]["lines"]) in (lines, lines - 1)
+    assert f"{len(list(study.glob('runs/*'))) - 1} runs in" in data["summary"]
 
 
 # --- the commands
@@ -288,6 +300,15 @@ def test_a_damaged_file_of_samples_is_named(study):
 
 def run(*words):
     return CliRunner().invoke(app, list(map(str, words)))
+
+
+def test_report_warns_of_what_is_damaged_and_shows_the_rest(study):
+    (file, *_) = study.glob("runs/*/epochs.jsonl")
+    file.write_text("{\n{}\n")
+    done = run("report", study)
+    assert done.exit_code == 0
+    assert re.fullmatch(rf"note: left out: {re.escape(str(file))}, line 1 is damaged[^\n]*\n", done.stderr)
+    assert str(file) in (study / "report.html").read_text()
 
 
 def test_report_writes_beside_the_study_and_prints_where(study):
@@ -324,8 +345,7 @@ def test_bad_input_gets_one_sentence(bad, said, study, tmp_path):
 
 def test_what_was_written_before_stays_when_the_new_report_cannot_be_made(study):
     (study / "report.html").write_text("before")
-    (file, *_) = study.glob("runs/*/epochs.jsonl")
-    file.write_text("{\n{}\n")
+    shutil.rmtree(study / "runs")
     assert run("report", study).exit_code == 2
     assert (study / "report.html").read_text() == "before"
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,13 @@ class RunRecord:
         return self.done is not None
 
 
-def read_runs(*folders: str | Path) -> list[RunRecord]:
+def read_runs(*folders: str | Path, damage: list[str] | None = None) -> list[RunRecord]:
     """Every run in the given folders, finished or not, sorted by hash.
 
     Args:
         folders: studies' folders, published folders, or `runs.jsonl` files themselves. Of a run that occurs
             more than once the longer record counts.
+        damage: where given, a damaged run is left out and its sentence added here instead of raised.
 
     Raises:
         FileNotFoundError: a folder does not exist or holds no study.
@@ -66,8 +68,14 @@ def read_runs(*folders: str | Path) -> list[RunRecord]:
         raise ValueError("folders must name at least one study, got none")
     runs: dict[str, RunRecord] = {}
     for folder in folders:
-        for run in _read_place(Path(folder)):
-            runs[run.hash] = _longer(runs[run.hash], run) if run.hash in runs else run
+        for read in _readers(Path(folder)):
+            try:
+                run = read()
+                runs[run.hash] = _longer(runs[run.hash], run) if run.hash in runs else run
+            except RecordError as error:
+                if damage is None:
+                    raise
+                damage.append(str(error))
     return [runs[name] for name in sorted(runs)]
 
 
@@ -117,32 +125,33 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read_place(place: Path) -> list[RunRecord]:
+def _readers(place: Path) -> list[Callable[[], RunRecord]]:
+    """What reads each run of a place."""
     if place.is_file():
-        return _read_exported(place)
+        return _exported(place)
     if not place.is_dir():
         raise FileNotFoundError(f"{place} does not exist")
     exported, runs = place / "runs.jsonl", place / "runs"
     if not (exported.is_file() or runs.is_dir() or (place / "study.json").is_file()):
         raise FileNotFoundError(f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it")
-    found = _read_exported(exported) if exported.is_file() else []
+    found = _exported(exported) if exported.is_file() else []
     # A folder without config.json was made a moment ago: its run has not begun.
-    return found + [read_run(config.parent) for config in sorted(runs.glob("*/config.json"))]
+    return found + [partial(read_run, config.parent) for config in sorted(runs.glob("*/config.json"))]
 
 
-def _read_exported(file: Path) -> list[RunRecord]:
-    runs = []
-    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{file}, line {number}"
-        row = _parse(line, where)
-        if missing := [name for name in ("run", "config", "epochs") if name not in row]:
-            raise RecordError(f"{where} lacks {', '.join(missing)}")
-        config = _check_config(row["config"], where=where)
-        epochs = [_check_epoch(epoch, index, where=where) for index, epoch in enumerate(row["epochs"])]
-        runs.append(RunRecord(row["run"], config, epochs, row.get("done")))
-    return runs
+def _exported(file: Path) -> list[Callable[[], RunRecord]]:
+    lines = enumerate(file.read_bytes().splitlines(), start=1)
+    return [partial(_read_line, line, f"{file}, line {number}") for number, line in lines if line.strip()]
+
+
+def _read_line(line: bytes, where: str) -> RunRecord:
+    """The run in a line of `runs.jsonl`."""
+    row = _parse(line, where)
+    if missing := [name for name in ("run", "config", "epochs") if name not in row]:
+        raise RecordError(f"{where} lacks {', '.join(missing)}")
+    config = _check_config(row["config"], where=where)
+    epochs = [_check_epoch(epoch, index, where=where) for index, epoch in enumerate(row["epochs"])]
+    return RunRecord(row["run"], config, epochs, row.get("done"))
 
 
 def read_epochs(file: Path) -> list[dict[str, Any]]:

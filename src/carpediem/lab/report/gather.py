@@ -25,11 +25,13 @@ def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
     Args:
         folders: studies' folders or published folders, as for `read_runs`.
 
+    What is damaged is left out, and said so under `damage`.
+
     Raises:
         FileNotFoundError: a folder does not exist or holds no study.
-        RecordError: a record is damaged.
     """
-    records = read_runs(*folders)
+    damage: list[str] = []
+    records = read_runs(*folders, damage=damage)
     places = [Path(folder) for folder in folders]
     cells = group_cells(records)
     groups: dict[str, list[Cell]] = {}
@@ -41,8 +43,10 @@ def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
         "title": ", ".join(dict.fromkeys(map(_name, places))),
         "summary": _summary(records, len(groups)),
         "settings": [
-            _setting(places, title, group) for title, group in zip(titles, groups.values(), strict=True)
+            _setting(places, title, group, damage)
+            for title, group in zip(titles, groups.values(), strict=True)
         ],
+        "damage": damage,
         "tables": [_table(table) for table in all_tables(records, empty=True)],
         "grids": grids(cells),
         "ablations": ablations(cells),
@@ -70,15 +74,15 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _setting(folders: list[Path], title: str, cells: list[Cell]) -> dict[str, Any]:
+def _setting(folders: list[Path], title: str, cells: list[Cell], damage: list[str]) -> dict[str, Any]:
     return {
         "key": hashlib.sha256(cells[0].setting.encode()).hexdigest()[:8],
         "title": title,
         "convergence": convergence(cells),
         "losses": losses(cells),
         "indices": indices(cells),
-        "strips": strips(folders, cells),
-        "gallery": galleries(folders, cells),
+        "strips": strips(folders, cells, damage),
+        "gallery": galleries(folders, cells, damage),
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from carpediem.lab.figure_data import telling_trails
 from carpediem.lab.gallery import KINDS
-from carpediem.lab.records import RunRecord
+from carpediem.lab.records import RecordError, RunRecord
 from carpediem.lab.results import Cell
 from carpediem.lab.samples import SampleRecord, Trails, read_gallery, read_trails, run_folder
 
@@ -23,12 +23,16 @@ _Read = TypeVar("_Read")
 _CHOSEN = 4  # samples whose way is drawn until the reader chooses others
 
 
-def galleries(folders: Sequence[Path], cells: Sequence[Cell]) -> dict[str, Any]:
-    """The samples worth a look, of one run a method, with each image once."""
+def galleries(folders: Sequence[Path], cells: Sequence[Cell], damage: list[str]) -> dict[str, Any]:
+    """The samples worth a look, of one run a method, with each image once.
+
+    Args:
+        damage: takes a sentence on each file that cannot be read.
+    """
     runs = []
     classes: tuple[str, ...] = ()
     images: dict[int, str] = {}
-    for line, run, record in _one_each(folders, cells, read_gallery):
+    for line, run, record in _one_each(folders, cells, read_gallery, damage):
         classes = record.classes
         for row, index in enumerate(record.index.tolist()):
             if record.images is not None and index not in images:
@@ -39,11 +43,11 @@ def galleries(folders: Sequence[Path], cells: Sequence[Cell]) -> dict[str, Any]:
     return {"classes": list(classes), "images": images, "runs": runs}
 
 
-def strips(folders: Sequence[Path], cells: Sequence[Cell]) -> dict[str, Any]:
-    """A few samples through the epochs of one run a method (Figure 2)."""
+def strips(folders: Sequence[Path], cells: Sequence[Cell], damage: list[str]) -> dict[str, Any]:
+    """A few samples through the epochs of one run a method (Figure 2); `damage` as for `galleries`."""
     runs = []
     classes: tuple[str, ...] = ()
-    for line, run, trails in _one_each(folders, cells, read_trails):
+    for line, run, trails in _one_each(folders, cells, read_trails, damage):
         if trails.epochs:
             classes = trails.classes
             runs.append(line | {"seed": run.config["seed"]} | _trails(trails))
@@ -60,19 +64,28 @@ def _missing(what: str) -> str:
 
 
 def _one_each(
-    folders: Sequence[Path], cells: Sequence[Cell], read: Callable[[Path], _Read | None]
+    folders: Sequence[Path], cells: Sequence[Cell], read: Callable[[Path], _Read | None], damage: list[str]
 ) -> list[tuple[dict[str, Any], RunRecord, _Read]]:
     """Of each cell, the first run with such a file, finished runs first."""
     found = []
     for line, cell in zip(lines(cells), cells, strict=True):
         for run in (*cell.runs, *cell.unfinished):
-            record = next(
-                (one for folder in folders if (one := read(run_folder(folder, run.hash))) is not None), None
-            )
+            record = _first(read, [run_folder(folder, run.hash) for folder in folders], damage)
             if record is not None:
                 found.append((line, run, record))
                 break
     return found
+
+
+def _first(read: Callable[[Path], _Read | None], folders: Sequence[Path], damage: list[str]) -> _Read | None:
+    """What the first of the folders holds that holds something whole."""
+    for folder in folders:
+        try:
+            if (record := read(folder)) is not None:
+                return record
+        except RecordError as error:
+            damage.append(str(error))
+    return None
 
 
 def _gallery(record: SampleRecord) -> dict[str, Any]:

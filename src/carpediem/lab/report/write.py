@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from carpediem.lab.atomic import write_whole, writing_out
@@ -11,12 +11,15 @@ from .gather import gather
 from .page import render_page
 
 
-def write_report(folders: Sequence[str | Path], file: str | Path) -> Path:
+def write_report(
+    folders: Sequence[str | Path], file: str | Path, complain: Callable[[str], None] = lambda _: None
+) -> Path:
     """One self-contained HTML file on the runs in `folders`, written whole or not at all.
 
     Args:
         folders: studies' folders or published folders, as for `read_runs`.
         file: where to write.
+        complain: told of what is damaged and was left out.
     """
     file = Path(file)
     if file.is_dir():
@@ -26,6 +29,8 @@ def write_report(folders: Sequence[str | Path], file: str | Path) -> Path:
     data = gather(folders)
     if not data["settings"]:
         raise ValueError(f"{folders[0]} holds no run yet; carpediem compare --out {folders[0]} trains some")
+    for sentence in data["damage"]:
+        complain(f"left out: {sentence}")
     page = render_page(data)
     with writing_out(file):
         write_whole(file, page)

@@ -16,6 +16,7 @@ function rebuild() {
   widths.disconnect();
   view.listeners.length = later.length = 0;
   document.getElementById("summary").textContent = data.summary;
+  document.getElementById("damage").replaceChildren(...data.damage.map((sentence) => missing(`Left out: ${sentence}`)));
   const setting = currentSetting();
   if (setting === undefined) return; // no run has begun
   const menus = document.getElementById("setting");
