@@ -10,7 +10,9 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("carpediem"):
             raise
-        sys.exit(f"error: the carpediem command needs {missing.name}: pip install {missing.name}")
+        sys.exit(
+            f"error: the carpediem command needs {missing.name}, of the extra lab: pip install '.[lab]' in the clone"
+        )
     app()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -79,7 +80,7 @@ class WithRay(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         told = []
-        for word, following in zip(args, [*args[1:], ""], strict=True):
+        for word, following in zip(args, [*args, ""][1:], strict=True):
             told.append(word)
             # typer knows no options whose value may be left out.
             if word == "--ray" and (not following or following.startswith("-") or following in PLANS):
@@ -214,6 +215,9 @@ def tidy(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             typer.echo("stopped: the same command continues where it was", err=True)
             raise typer.Exit(130) from None
+        except BrokenPipeError:  # whoever reads has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except (ValueError, TypeError, OSError, ImportError, UserCodeError, ClusterError) as error:
             typer.echo(f"error: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None

@@ -132,6 +132,30 @@ def test_the_demo_compares_the_methods_and_writes_what_it_says(tmp_path):
     assert "━" not in done.stderr
 
 
+def test_compare_needs_no_argument(tmp_path):
+    with subprocess.Popen(
+        [*COMMAND, "compare"], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE
+    ) as begun:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("runs/*/runs/*/config.json")):
+            assert begun.poll() is None, begun.stderr.read().decode()
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        begun.kill()
+
+
+def test_a_run_that_diverged_is_named(call):
+    code, _, err = call("train", "--method", "random", "--epochs", "2", "--learning-rate", "1e30")
+    assert code == 0
+    assert "note: Random Batch, seed 0: the training loss is no number in epoch 1" in err
+
+
+def test_whoever_reads_the_output_may_stop_early(tmp_path):
+    script = f"set -o pipefail; {' '.join(map(str, COMMAND))} data ls | true"
+    done = run("-c", script, cwd=tmp_path, command=["bash"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_second_call_trains_nothing_and_shows_the_same(call, tmp_path):
     _, first, trained = call("compare", "--out", "study", *QUICK)
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "study" / "runs").rglob("*")}
@@ -382,6 +406,7 @@ MISTAKES = {
     "window too long": (["--window", "12"], "warm_up must be at least window = 12"),
     "batch too large": (["--batch-size", "1438"], "batch_size must be at most the 1437 training samples"),
     "missing data": (["--data", "mnist", "--data-dir", "."], "carpediem data fetch mnist.*--data-dir"),
+    "missing folder": (["--data", "./photos"], "data must be one of .*an existing folder .*got './photos'"),
     "missing module": (["--data", "no_such_module:data"], "no module 'no_such_module'"),
     "missing function": (["--data", "own_code:nothing"], "own_code.py must define a function 'nothing'"),
     "function of another kind": (["--data", "own_code:three"], "own_code:three must return"),
@@ -442,7 +467,7 @@ def test_an_error_of_a_users_network_in_training_gets_one_line_too(call):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["comprae"], ["tables"], ["tables", "absent"], ["data", "fetch", "moon"]]
+    "arguments", [["comprae"], ["reproduce"], ["tables"], ["tables", "absent"], ["data", "fetch", "moon"]]
 )
 def test_a_mistake_elsewhere_gets_one_line_too(call, arguments):
     code, out, err = call(*arguments)

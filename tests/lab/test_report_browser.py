@@ -485,8 +485,9 @@ def test_watch_shows_a_record_that_is_added_and_keeps_the_view(chromium, trained
     served.start()
     try:
         chromium.open(served.address + "#scale=linear&epoch=2")
-        (button,) = [b for b in chromium.all("#convergence .legend button") if b.text == "Random Batch"]
-        chromium.press(button)
+        found = "#convergence .legend button"
+        chromium.wait(lambda: "Random Batch" in [b.text for b in chromium.all(found)], "the legend")
+        chromium.press(next(b for b in chromium.all(found) if b.text == "Random Batch"))
         before = chromium.drawn("#convergence-train_loss")
         with (run / "epochs.jsonl").open("a") as stream:
             stream.write(rest[0])

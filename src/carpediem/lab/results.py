@@ -293,6 +293,19 @@ def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, config.get(name, DEFAULTS.get(name))) for name in ("method", "draws", *options))
 
 
+def diverged(runs: Iterable[RunRecord]) -> list[str]:
+    """A sentence on each run whose loss ceased to be a number: its errors are in the tables like any other's."""
+    found = []
+    for run in runs:
+        lost = next((e["epoch"] for e in run.epochs if not math.isfinite(e["train_loss"])), None)
+        if lost is not None:
+            name = METHODS.get(run.config["method"], run.config["method"])
+            found.append(
+                f"{name}, seed {run.config['seed']}: the training loss is no number in epoch {lost + 1}"
+            )
+    return found
+
+
 def method_name(cell: Cell, among: Iterable[Cell]) -> str:
     """The cell's method as tables print it.
 

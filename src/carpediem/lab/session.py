@@ -17,6 +17,7 @@ from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
 from carpediem.lab.ray_cluster import RayCluster
 from carpediem.lab.records import read_runs
+from carpediem.lab.results import diverged
 from carpediem.lab.study import Study
 from carpediem.lab.table import Table, render_markdown, render_text
 from carpediem.lab.tables import summary_tables
@@ -94,6 +95,8 @@ def train_and_show(
         return
     for table in tables:
         print(table_text(table))
+    for sentence in diverged(records):
+        print(f"note: {sentence}", file=sys.stderr)
     print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
     print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
 

@@ -102,7 +102,8 @@ class Study:
         if data.fingerprint() != config.data_fingerprint:
             raise ValueError(
                 f"{config.data} must be the data that the run was set up with (fingerprint "
-                f"{config.data_fingerprint}), got {data.fingerprint()}; start a new study in another folder"
+                f"{config.data_fingerprint}), got {data.fingerprint()}; start a new study in another folder, "
+                "and let a function of your own give the same data every time"
             )
         return data
 

@@ -93,8 +93,7 @@ def _read(name: str, data_dir: Path | None) -> ImageData | Listing:
     if is_spec(name):
         return read_custom(name)
     raise DataNotFoundError(
-        f"name must be one of {', '.join(SOURCES)}, an existing folder of images, or module:function, "
-        f"got {name!r}"
+        f"data must be one of {', '.join(SOURCES)}, an existing folder of images, or module:function, got {name!r}"
     )
 
 

@@ -87,7 +87,7 @@ def build(
         return SmallCNN(num_classes=num_classes, in_channels=in_channels, dropout=dropout)
     if ":" in name:
         return _build_own(name, num_classes=num_classes, in_channels=in_channels)
-    raise ValueError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
+    raise ValueError(f"net must be one of {', '.join(NAMES)}; got {name!r}")
 
 
 def fingerprint(name: str) -> str:
