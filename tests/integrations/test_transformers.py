@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from carpediem import ActiveBias, AdaptiveSampler, RandomBatch
+from carpediem import ActiveBias, AdaptiveSampler, RandomBatch, RecencyBias
 from integrations.launch import launch, results, steps
 from integrations.task import BATCH, EPOCHS, SAMPLES, plain_steps
 
@@ -110,11 +110,11 @@ def trainer(tmp_path):
 
     data = [{"x": torch.randn(2), "label": index % 2, "name": str(index)} for index in range(12)]
 
-    def make(sampler, kind=AdaptiveTrainer, **named):
+    def make(sampler, kind=AdaptiveTrainer, model=Model, **named):
         options = {"per_device_train_batch_size": 4, "num_train_epochs": 2, "use_cpu": True, "report_to": []}
         options |= {"disable_tqdm": True, "save_strategy": "no", "dataloader_pin_memory": False}
         args = TrainingArguments(output_dir=str(tmp_path), **(options | named))
-        return kind(Model(), args, train_dataset=data, eval_dataset=data[:5], sampler=sampler)
+        return kind(model(), args, train_dataset=data, eval_dataset=data[:5], sampler=sampler)
 
     return make
 
@@ -160,6 +160,43 @@ def test_a_method_that_weights_the_loss_is_refused(trainer):
         ValueError, match="ActiveBias re-weights the loss, which a Trainer leaves to the model"
     ):
         trainer(AdaptiveSampler(selector, batch_size=4))
+
+
+@pytest.mark.parametrize(
+    ("form", "held"),
+    [
+        (lambda loss, scores: {"loss": loss, "scores": scores}, "loss, scores"),
+        (lambda loss, scores: (loss,), "a tuple of 1"),
+        (lambda loss, scores: loss[None], "a Tensor"),
+    ],
+)
+def test_an_output_without_logits_is_refused_with_what_it_holds(trainer, form, held):
+    class Scoring(Model):
+        def forward(self, x, labels):
+            return form(*super().forward(x, labels))
+
+    with pytest.raises(
+        ValueError, match=rf"must hold logits, .* got {held}; override report\(indices, labels"
+    ):
+        trainer(uniform(), model=Scoring).train()
+
+
+def test_logits_that_lie_elsewhere_are_reported_by_an_own_report(trainer):
+    from carpediem.integrations.transformers import AdaptiveTrainer
+
+    class Scoring(Model):
+        def forward(self, x, labels):
+            loss, scores = super().forward(x, labels)
+            return {"loss": loss, "scores": scores}
+
+    class Scored(AdaptiveTrainer):
+        def report(self, indices, labels, outputs):
+            super().report(indices, labels, {"logits": outputs["scores"]})
+
+    sampler = AdaptiveSampler(RecencyBias(12, 2, 2, window=1, warm_up=1), batch_size=4)
+    assert (sampler.selector.history.uncertainty() == 1).all()
+    trainer(sampler, kind=Scored, model=Scoring, num_train_epochs=1).train()
+    assert (sampler.selector.history.uncertainty() == 0).any()
 
 
 def test_what_is_no_sampler_is_refused(trainer):

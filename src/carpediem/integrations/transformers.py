@@ -69,8 +69,7 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
             labels: the first of the Trainer's `label_names`.
             outputs: what the model returned.
         """
-        logits = outputs["logits"] if isinstance(outputs, dict) else outputs[1]
-        self.adaptive_sampler.selector.observe(indices, logits, labels)
+        self.adaptive_sampler.selector.observe(indices, _logits(outputs), labels)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The Trainer's own loader, over the samples with their indices."""
@@ -134,6 +133,24 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
 
 class AdaptiveTrainer(AdaptiveTrainerMixin, Trainer):  # type: ignore[misc]
     """The `Trainer` of Transformers on an adaptive stream: `AdaptiveTrainer(model, args, …, sampler=sampler)`."""
+
+
+def _logits(outputs: Any) -> Any:
+    """Where models of Transformers keep them."""
+    if isinstance(outputs, dict):
+        if "logits" in outputs:
+            return outputs["logits"]
+        held = ", ".join(map(str, outputs)) or "nothing"
+    elif isinstance(outputs, tuple | list):
+        if len(outputs) > 1:
+            return outputs[1]
+        held = f"a {type(outputs).__name__} of {len(outputs)}"
+    else:
+        held = f"a {type(outputs).__name__}"
+    raise ValueError(
+        f"the model's output must hold logits, by that name or second in a tuple behind the loss, got {held}; override "
+        "report(indices, labels, outputs) of the trainer to observe logits that lie elsewhere"
+    )
 
 
 class _Collator:
