@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from carpediem import ActiveBias, AdaptiveSampler, RandomBatch, RecencyBias
+from carpediem import ActiveBias, AdaptiveSampler, Indexed, RandomBatch, RecencyBias
 from integrations.launch import launch, results, steps
 from integrations.task import BATCH, EPOCHS, SAMPLES, plain_steps
 
@@ -110,11 +110,11 @@ def trainer(tmp_path):
 
     data = [{"x": torch.randn(2), "label": index % 2, "name": str(index)} for index in range(12)]
 
-    def make(sampler, kind=AdaptiveTrainer, model=Model, **named):
+    def make(sampler, kind=AdaptiveTrainer, model=Model, wrap=lambda data: data, **named):
         options = {"per_device_train_batch_size": 4, "num_train_epochs": 2, "use_cpu": True, "report_to": []}
         options |= {"disable_tqdm": True, "save_strategy": "no", "dataloader_pin_memory": False}
         args = TrainingArguments(output_dir=str(tmp_path), **(options | named))
-        return kind(model(), args, train_dataset=data, eval_dataset=data[:5], sampler=sampler)
+        return kind(model(), args, train_dataset=wrap(data), eval_dataset=data[:5], sampler=sampler)
 
     return make
 
@@ -160,6 +160,13 @@ def test_a_method_that_weights_the_loss_is_refused(trainer):
         ValueError, match="ActiveBias re-weights the loss, which a Trainer leaves to the model"
     ):
         trainer(AdaptiveSampler(selector, batch_size=4))
+
+
+def test_a_data_set_that_is_indexed_already_is_refused_at_once(trainer):
+    with pytest.raises(
+        TypeError, match="train_dataset must be the data set itself, got it wrapped in Indexed"
+    ):
+        trainer(uniform(), wrap=Indexed)
 
 
 @pytest.mark.parametrize(

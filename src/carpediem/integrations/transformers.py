@@ -60,6 +60,11 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
             )
         self.adaptive_sampler = sampler
         super().__init__(*arguments, **named)
+        if isinstance(self.train_dataset, Indexed):
+            raise TypeError(
+                "train_dataset must be the data set itself, got it wrapped in Indexed, which this trainer does on its "
+                "own; pass train_dataset=dataset instead of Indexed(dataset)"
+            )
 
     def report(self, indices: Tensor, labels: Tensor, outputs: Any) -> None:
         """Hand one training step to the selector.
