@@ -268,16 +268,45 @@ def test_a_training_step_without_logits_is_refused():
         fit(*build(), model=Plain())
 
 
-def test_a_batch_of_another_form_is_refused_with_the_remedy():
-    class Flat(Classifier):
-        def on_after_batch_transfer(self, batch, dataloader_idx):
-            return batch[0], *batch[1]
+class Reshaped(Classifier):
+    """Gets its batches in another form, and returns some of what they held."""
 
-        def training_step(self, batch, batch_idx):
-            return super().training_step((batch[0], batch[1:]), batch_idx)
+    def __init__(self, form, *returned):
+        super().__init__()
+        self.form, self.returned, self.plain = form, returned, None
 
-    with pytest.raises(ValueError, match="return 'indices' and 'targets' from training_step beside 'logits'"):
-        fit(*build(), model=Flat())
+    def on_after_batch_transfer(self, batch, dataloader_idx):
+        self.plain = batch
+        return self.form(batch[0], *batch[1])
+
+    def training_step(self, batch, batch_idx):
+        named = {"indices": self.plain[0], "targets": self.plain[1][1]}
+        return super().training_step(self.plain, batch_idx) | {name: named[name] for name in self.returned}
+
+
+def named(indices, x, y):
+    return indices, {"x": x, "y": y}
+
+
+@pytest.mark.parametrize(
+    ("form", "got", "remedy"),
+    [
+        (lambda indices, x, y: (indices, x, y), r"\(Tensor, Tensor, Tensor\)", "'indices' and 'targets'"),
+        (lambda indices, x, y: {"i": indices, "xy": (x, y)}, "dict", "'indices' and 'targets'"),
+        (named, r"\(Tensor, dict\)", "'targets'"),
+        (lambda indices, x, y: (indices, torch.stack([y, y])), r"\(Tensor, Tensor\)", "'targets'"),
+    ],
+)
+def test_a_batch_of_another_form_is_refused_with_the_remedy(form, got, remedy):
+    with pytest.raises(
+        ValueError,
+        match=rf"got {got}; for any other form return {remedy} from training_step beside 'logits'",
+    ):
+        fit(*build(), model=Reshaped(form))
+
+
+def test_the_targets_of_a_dictionary_behind_the_indices_may_be_returned_alone(plain):
+    assert fit(*build(), model=Reshaped(named, "targets")).steps == plain
 
 
 # -- two processes ---------------------------------------------------------------------------------------------

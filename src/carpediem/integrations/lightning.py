@@ -129,13 +129,22 @@ def _observed(outputs: Any, batch: Any) -> tuple[Tensor, Tensor, Tensor]:
     if not isinstance(outputs, dict) or "logits" not in outputs:
         held = sorted(outputs) if isinstance(outputs, dict) else type(outputs).__name__
         raise ValueError(f"training_step must return a dictionary with 'loss' and 'logits', got {held}")
-    if "indices" in outputs and "targets" in outputs:
-        return outputs["indices"], outputs["logits"], outputs["targets"]
-    try:
-        indices, (_, targets) = batch
-    except (TypeError, ValueError):
+    known = _known(batch) | outputs
+    if missing := [repr(name) for name in ("indices", "targets") if name not in known]:
+        parts = [type(part).__name__ for part in batch] if isinstance(batch, list | tuple) else None
+        got = f"({', '.join(parts)})" if parts else type(batch).__name__
         raise ValueError(
-            "the batch must be indices, (inputs, targets), as Indexed gives it; for any other form return 'indices' "
-            "and 'targets' from training_step beside 'logits'"
-        ) from None
-    return outputs.get("indices", indices), outputs["logits"], outputs.get("targets", targets)
+            f"the batch must be indices, (inputs, targets), as Indexed gives it, got {got}; for any other form return "
+            f"{' and '.join(missing)} from training_step beside 'logits'"
+        )
+    return known["indices"], known["logits"], known["targets"]
+
+
+def _known(batch: Any) -> dict[str, Any]:
+    """What a batch holds of indices and targets; only sequences are taken apart, not dictionaries and tensors."""
+    match batch:
+        case [indices, [_, targets]]:
+            return {"indices": indices, "targets": targets}
+        case [indices, _]:
+            return {"indices": indices}
+    return {}
