@@ -7,13 +7,13 @@ def require(framework: str, supported: str) -> None:
     """Refuse to go on without the framework, or with a version outside the range.
 
     Args:
-        framework: the package's name, which is also that of carpediem's extra.
+        framework: the package's name, also in the command that installs it.
         supported: a version specifier, such as ">=2.5,<3".
 
     Raises:
         ImportError: the message says what is installed, what is supported, and the command that installs it.
     """
-    remedy = f"pip install 'carpediem[{framework}]'"
+    remedy = f"pip install '{framework}{supported}'"
     try:
         installed = version(framework)
     except PackageNotFoundError:

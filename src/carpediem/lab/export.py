@@ -73,7 +73,7 @@ def sample_table(
     try:
         import polars
     except ImportError as missing:
-        raise ImportError("export needs polars: pip install 'carpediem[lab]'") from missing
+        raise ImportError("export needs polars: pip install polars") from missing
 
     if wrong := sorted(set(methods) - set(METHODS)):
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {wrong[0]!r}")
