@@ -343,3 +343,22 @@ def test_a_method_that_builds_something_else_is_told_what_to_return():
         TypeError, match=r"build must return a Distribution, such as carpediem.Weights\(tensor\)"
     ):
         Careless(10, 2, 3).refresh(0)
+
+
+@pytest.mark.parametrize("method", [RecencyBias, OnlineBatch, ActiveBias])
+def test_a_program_that_never_observes_is_warned_once(method):
+    selector = method(20, 2, 9, warm_up=2, **({"window": 2} if method is RecencyBias else {}))
+    sampler = AdaptiveSampler(selector, batch_size=5)
+    for _ in range(2):
+        list(sampler)
+    with pytest.warns(
+        UserWarning, match=rf"{method.__name__} has not observed a single step up to epoch 2 .*observe\("
+    ):
+        list(sampler)
+    list(sampler)
+
+
+def test_a_method_that_learns_nothing_needs_no_observations():
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=5)
+    for _ in range(3):
+        list(sampler)

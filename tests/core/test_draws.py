@@ -165,6 +165,7 @@ def test_there_are_always_enough_spare_candidates(skew, generator):
 
 @pytest.mark.parametrize("draws", ["independent", "systematic"])
 @pytest.mark.parametrize(("num_samples", "batch_size"), [(10, 9), (10, 10), (1000, 900), (1, 1), (2, 1)])
+@pytest.mark.filterwarnings("ignore:OnlineBatch has not observed")
 def test_batches_that_are_most_of_the_data_set_are_distinct(num_samples, batch_size, draws):
     selector = OnlineBatch(num_samples, 2, 50, warm_up=0, pressure=100, schedule="constant")
     sampler = AdaptiveSampler(selector, batch_size=batch_size, draws=draws)

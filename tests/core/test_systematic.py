@@ -76,6 +76,7 @@ def test_with_equal_probabilities_an_epoch_is_a_shuffle(n, seed):
     assert sorted(systematic_epoch(equal, min(3, n), generator).tolist()) == list(range(n))
 
 
+@pytest.mark.filterwarnings("ignore:RecencyBias has not observed")
 def test_random_batch_and_pressure_1_give_permutations_that_differ_between_epochs():
     for selector in (RandomBatch(50, 2, 4), RecencyBias(50, 2, 4, window=1, warm_up=1, pressure=1)):
         sampler = AdaptiveSampler(selector, batch_size=8, draws="systematic")

@@ -197,6 +197,7 @@ def test_active_bias_agrees_with_equation_2(dtype, rtol, k, history, smoothness)
     assert_probabilities(selector, paper.active_probabilities(histories, smoothness), rtol=rtol)
 
 
+@pytest.mark.filterwarnings("ignore:ActiveBias has not observed")  # in a history without a step
 @given(history=confidences(), data=st.data())
 def test_active_bias_that_reweights_agrees_with_equation_2(history, data):
     n, batches = history

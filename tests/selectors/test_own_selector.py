@@ -152,6 +152,7 @@ def test_a_broken_selector_fails_the_check_that_is_about_it(broken, check, words
         check(lambda: broken(num_samples=50, num_classes=4, epochs=6, warm_up=1))
 
 
+@pytest.mark.filterwarnings("ignore:.* has not observed")  # by an `observe` of its own
 @pytest.mark.parametrize("broken", sorted({b for b, _, _ in BROKEN}, key=lambda b: b.__name__))
 def test_a_broken_selector_fails_the_whole_contract(broken):
     with pytest.raises((AssertionError, ValueError)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -53,10 +54,12 @@ class Selector(ABC):
         epoch: the epoch that `distribution` is for; -1 before the first `refresh`.
         draws: how an epoch should be drawn unless the sampler is told otherwise.
         journal: set by `carpediem.distributed.synchronise`; None in a program of one process.
+        learns: whether it goes by what it observes; a program that never calls `observe` is then warned.
     """
 
     draws: Draws = "independent"
     journal: Journal | None = None
+    learns: bool = True
     _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")
 
     def __init__(
@@ -82,6 +85,7 @@ class Selector(ABC):
         self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
         self.device = torch.device(device)
         self.epoch = -1
+        self._was_told = False  # of anything to go by
         self._options = {"warm_up": warm_up, **(options or {})}
         self._tensors: dict[str, Tensor] = {}
         # Batches passed over, and batches that held an index or a target out of range (seen on devices only).
@@ -154,6 +158,7 @@ class Selector(ABC):
         Raises:
             TypeError, ValueError: the batch is refused whole and the state stays as it was.
         """
+        self._was_told = True
         if self.num_classes is None:
             return
         indices = _column("indices", indices)
@@ -221,6 +226,14 @@ class Selector(ABC):
             self._report_faults()
         if self.journal is not None:
             self.journal.exchange()
+            self._was_told = True  # by other ranks, perhaps
+        if epoch >= self.warm_up and self.learns and self.epoch >= 0 and not self._was_told:
+            warnings.warn(
+                f"{type(self).__name__} has not observed a single step up to epoch {epoch} and draws as if all samples "
+                "were alike; call selector.observe(indices, logits, targets) after every step",
+                stacklevel=2,
+            )
+            self._was_told = True  # once is enough
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
         if not isinstance(chosen, Distribution):
             raise TypeError(
@@ -289,7 +302,7 @@ class Selector(ABC):
         distribution = self.rebuild(frozen)
         for name, tensor in self._tensors.items():
             tensor.copy_(state[f"state.{name}"])
-        self._distribution, self.epoch = distribution, state["epoch"]
+        self._distribution, self.epoch, self._was_told = distribution, state["epoch"], True
 
 
 def check_integer(name: str, value: object, *, at_least: int) -> None:

@@ -55,6 +55,7 @@ class OnlineBatch(Selector):
         if losses not in ("observe", "evaluate"):
             raise ValueError(f"losses must be 'observe' or 'evaluate', got {losses!r}")
         self.losses = losses
+        self.learns = losses == "observe"
         self._schedule = pressure_schedule(schedule, start=float(pressure), warm_up=warm_up, epochs=epochs)
         self._loss = torch.full((num_samples + 1,), torch.inf, device=self.device)
         self.add_state("loss", self._loss)

@@ -24,6 +24,8 @@ class RandomBatch(Selector):
     tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
     """
 
+    learns = False
+
     def __init__(
         self, num_samples: int, num_classes: int, epochs: int, *, draws: Draws = "systematic", **common: Any
     ) -> None:

@@ -30,6 +30,8 @@ class WeightedBatch(Selector):
     tensor([0.0000, 0.6000, 0.2000, 0.2000], dtype=torch.float64)
     """
 
+    learns = False
+
     def __init__(self, num_samples: int, epochs: int | None = None, **common: Any) -> None:
         super().__init__(num_samples, None, epochs, **common)
         self._weights = torch.ones(num_samples, dtype=torch.float64, device=self.device)
