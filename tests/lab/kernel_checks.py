@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import avg_pool2d, batch_norm, conv2d
 
 from carpediem.lab.dropout import CountedDropout, Drop
-from carpediem.lab.kernels import dense_block, drop, norm_relu
+from carpediem.lab.kernels import dense_block, drop_and_pool, norm_relu
 
 EPS, MOMENTUM = 1e-5, 0.1
 
@@ -111,18 +111,10 @@ def check_dense_block(device, shape, growth, depth, rate):
     assert not arrivals.any()
 
 
-def check_dropout(device, shape):
-    x = images(*shape, device=device)
-    by_kernel, by_torch = dropout(0.3, 5, device)
-    found, expected = drop.dropped(x, by_kernel), by_torch(x)
-    close(found, expected)
-    close(gradients([found], [x])[0], gradients([expected], [x])[0])
-
-
 def check_pooling(device, shape, rate):
     x = images(*shape, device=device)
     by_kernel, by_torch = dropout(rate, 5, device)
-    found, expected = drop.pooled(x, by_kernel), avg_pool2d(by_torch(x), 2)
+    found, expected = drop_and_pool.pooled(x, by_kernel), avg_pool2d(by_torch(x), 2)
     close(found, expected)
     close(gradients([found], [x])[0], gradients([expected], [x])[0])
 
@@ -134,7 +126,6 @@ def check_all(device):
     check_norm_relu(device, (32, 8, 32, 32), 0.3, joins=False)  # many programs for few columns
     check_dense_block(device, (4, 16, 9, 7), 12, 3, 0.0)
     check_dense_block(device, (4, 70, 9, 7), 5, 2, 0.2)
-    check_dropout(device, (4, 70, 9, 7))
     check_pooling(device, (4, 70, 8, 6), 0.2)
     check_pooling(device, (4, 20, 9, 7), 0.0)  # odd sides
 

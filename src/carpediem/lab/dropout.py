@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from carpediem.lab.kernel_use import takes_kernels
-
 
 @dataclass(frozen=True)
 class Drop:
@@ -43,13 +41,8 @@ class CountedDropout(nn.Module):
         self.register_buffer("seed", torch.zeros((), dtype=torch.int32))
 
     def forward(self, x: Tensor) -> Tensor:
-        drop = self.now()
-        if drop is None:
+        if self.now() is None:
             return x
-        if takes_kernels(x):
-            from carpediem.lab.kernels.drop import dropped  # not before: it needs Triton
-
-            return dropped(x, drop)
         place = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
         bits = mixed(place ^ mixed(self.seed + self.layer * 0x3C6EF35F % 2**31))
         keep = (bits & 0x7FFFFFFF) >= int(self.rate * 2**31)

@@ -24,6 +24,7 @@ from torch import Tensor
 from carpediem.lab.dropout import Drop
 from carpediem.lab.kernels.parts import (
     Cut,
+    affine,
     all_moments,
     all_sums,
     drop_arguments,
@@ -172,10 +173,7 @@ def _add_share(
     part = tl.program_id(0)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = columns < C
-    middle = tl.load(mean + columns, inside, 0.0)
-    spread = tl.load(rstd + columns, inside, 0.0)
-    slope = tl.load(weight + columns, inside, 0.0) * spread
-    level = tl.load(bias + columns, inside, 0.0) - middle * slope
+    middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     sums = tl.zeros((LANES, COLUMNS), tl.float32)
     products = tl.zeros((LANES, COLUMNS), tl.float32)
     for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):

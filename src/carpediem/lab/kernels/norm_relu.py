@@ -18,6 +18,7 @@ from torch import Tensor
 from carpediem.lab.dropout import Drop
 from carpediem.lab.kernels.parts import (
     Cut,
+    affine,
     all_moments,
     all_sums,
     drop_arguments,
@@ -155,10 +156,7 @@ def _gradient_sums(
     part = tl.program_id(0)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = columns < C
-    middle = tl.load(mean + columns, inside, 0.0)
-    spread = tl.load(rstd + columns, inside, 0.0)
-    slope = tl.load(weight + columns, inside, 0.0) * spread
-    level = tl.load(bias + columns, inside, 0.0) - middle * slope
+    middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     plain = tl.zeros((LANES, COLUMNS), tl.float32)
     product = tl.zeros((LANES, COLUMNS), tl.float32)
     for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):
@@ -212,10 +210,7 @@ def _gradient(
     places = rows[:, None] * C + columns[None, :]
     value = tl.load(x + places, mask, 0.0).to(tl.float32)
     gradient = tl.load(dy + places, mask, 0.0).to(tl.float32)
-    middle = tl.load(mean + columns, inside, 0.0)
-    spread = tl.load(rstd + columns, inside, 0.0)
-    slope = tl.load(weight + columns, inside, 0.0) * spread
-    level = tl.load(bias + columns, inside, 0.0) - middle * slope
+    middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     gradient = tl.where(value * slope[None, :] + level[None, :] > 0, gradient, 0.0)
     if DROP:
         stays = kept(rows[:, None], columns[None, :], seed, layer, threshold, C, area)

@@ -59,6 +59,15 @@ def rows_of(group, LANES: tl.constexpr, DEEP: tl.constexpr):
 
 
 @triton.jit
+def affine(mean, rstd, weight, bias, columns, inside):
+    """Of a norm: mean, 1/deviation, and the slope and level of the line that takes a value to what ReLU sees."""
+    middle = tl.load(mean + columns, inside, 0.0)
+    spread = tl.load(rstd + columns, inside, 0.0)
+    slope = tl.load(weight + columns, inside, 0.0) * spread
+    return middle, spread, slope, tl.load(bias + columns, inside, 0.0) - middle * slope
+
+
+@triton.jit
 def leave_sums(parts, part, one, other, columns, C, PARTS: tl.constexpr):
     """Writes a program's two sums, each a (lanes, columns) block of which the lanes are still to be added up."""
     inside = columns < C

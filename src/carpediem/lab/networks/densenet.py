@@ -65,7 +65,7 @@ class Transition(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv(self.norm(x))
         if isinstance(self.dropout, CountedDropout) and takes_kernels(x, training=self.training):
-            from carpediem.lab.kernels.drop import pooled
+            from carpediem.lab.kernels.drop_and_pool import pooled
 
             return pooled(x, self.dropout.now())
         return nn.functional.avg_pool2d(self.dropout(x), 2)

@@ -1,4 +1,4 @@
-"""Dropout as one Triton kernel, alone and with the 2×2 average pool after it."""
+"""Dropout and the 2×2 average pool after it as one Triton kernel each way."""
 
 from __future__ import annotations
 
@@ -11,66 +11,6 @@ from torch import Tensor
 
 from carpediem.lab.dropout import Drop
 from carpediem.lab.kernels.parts import Cut, drop_arguments, kept
-
-
-@triton.jit(do_not_specialize=["layer", "threshold"])
-def _dropped(
-    x,
-    y,
-    seed,
-    M,
-    C,
-    area,
-    layer,
-    threshold,
-    scale,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    mask = (rows < M)[:, None] & (columns < C)[None, :]
-    places = rows[:, None] * C + columns[None, :]
-    value = tl.load(x + places, mask, 0.0).to(tl.float32)
-    value = tl.where(
-        kept(rows[:, None], columns[None, :], seed, layer, threshold, C, area), value * scale, 0.0
-    )
-    tl.store(y + places, value.to(y.dtype.element_ty), mask)
-
-
-class DropFunction(torch.autograd.Function):
-    """`dropped`, with its gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, drop: Drop) -> Tensor:
-        ctx.drop = drop
-        return _run(x, drop)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None]:
-        return _run(dy.contiguous(memory_format=torch.channels_last), ctx.drop), None
-
-
-def dropped(x: Tensor, drop: Drop) -> Tensor:
-    """Images in channels-last layout with some activations dropped and the others scaled."""
-    images: Tensor = DropFunction.apply(x, drop)
-    return images
-
-
-def _run(x: Tensor, drop: Drop) -> Tensor:
-    cut, y = Cut.of(x), torch.empty_like(x)
-    _dropped[cut.programs](
-        x,
-        y,
-        drop.seed,
-        cut.M,
-        cut.C,
-        cut.area,
-        *drop_arguments(drop, x)[1:],
-        ROWS=cut.rows,
-        COLUMNS=cut.columns,
-    )
-    return y
 
 
 @triton.jit(do_not_specialize=["layer", "threshold"])
