@@ -136,8 +136,9 @@ def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
         return _settings(sampler.selector) | own | {"sampler.world_size": sampler.world_size}
     state = sampler.state_dict()
     del state["state.faults"]  # which each rank counts for itself
+    # Column N takes what must not be kept, and a device may write there in any order.
     return {
-        f"selector.{name}": _digest(value) if isinstance(value, Tensor) else value
+        f"selector.{name}": _digest(value[..., : sampler.num_samples]) if isinstance(value, Tensor) else value
         for name, value in state.items()
     }
 
