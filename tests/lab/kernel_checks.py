@@ -1,12 +1,13 @@
 """The kernels beside plain PyTorch, on a device that Triton runs on, or interpreted on the CPU; run as a program."""
 
 import sys
+from itertools import chain
 
 import torch
 from torch.nn.functional import avg_pool2d, batch_norm, conv2d
 
 from carpediem.lab.dropout import CountedDropout, Drop
-from carpediem.lab.kernels import dense_block, drop_and_pool, norm_relu
+from carpediem.lab.kernels import bottleneck, dense_block, drop_and_pool, norm_relu
 
 EPS, MOMENTUM = 1e-5, 0.1
 
@@ -15,6 +16,12 @@ def images(*shape, device, seed=0):
     random = torch.Generator().manual_seed(seed)
     made = torch.randn(shape, generator=random) * 2 + 3
     return made.to(device).contiguous(memory_format=torch.channels_last).requires_grad_()
+
+
+def made(*shape, device, dtype):
+    """A convolution's weights."""
+    random = torch.Generator().manual_seed(sum(shape))
+    return (torch.randn(shape, generator=random) / 10).to(device, dtype).requires_grad_()
 
 
 def vectors(channels, device):
@@ -46,9 +53,16 @@ def close(found, expected):
     assert apart.double().mean() <= 1e-4, f"{int(apart.sum())} of {apart.numel()} values differ"
 
 
+def alike(found, expected):
+    """Equal up to what bf16 makes of it on the way, with plain PyTorch as well."""
+    found, expected = found.detach().double(), expected.detach().double()
+    apart = (found - expected).norm() / expected.norm()
+    assert apart < 0.12, f"{float(apart):.4f} of the norm apart"
+
+
 def gradients(outputs, inputs):
     random = torch.Generator().manual_seed(1)
-    total = sum((o * torch.randn(o.shape, generator=random).to(o.device)).sum() for o in outputs)
+    total = sum((o.float() * torch.randn(o.shape, generator=random).to(o.device)).sum() for o in outputs)
     return torch.autograd.grad(total, inputs)
 
 
@@ -58,8 +72,8 @@ def check_norm_relu(device, shape, rate, *, joins):
     weight, bias = vectors(channels, device)
     ours, plains, arrivals = running(channels, device), running(channels, device), counters(device)
     by_kernel, by_torch = dropout(rate, 3, device)
-    arguments = (weight, bias, *ours, arrivals, EPS, MOMENTUM, by_kernel)
-    found = norm_relu.joined(x, branch, *arguments) if joins else (norm_relu.in_training(x, *arguments),)
+    norm = norm_relu.Norm(weight, bias, *ours, arrivals, EPS, MOMENTUM)
+    found = norm_relu.joined(x, branch, norm) if joins else (norm_relu.in_training(x, norm, by_kernel),)
     total = x + branch if joins else x
     expected = by_torch(torch.relu(batch_norm(total, *plains, weight, bias, True, MOMENTUM, EPS)))
     inputs = [x, weight, bias, *([branch] if joins else [])]
@@ -71,8 +85,47 @@ def check_norm_relu(device, shape, rate, *, joins):
     ):
         close(one, other)
     assert not arrivals.any()
-    tested = norm_relu.in_testing(x, *ours, weight, bias, EPS)
+    tested = norm_relu.in_testing(x, norm)
     close(tested, torch.relu(batch_norm(x, *ours, weight, bias, False, MOMENTUM, EPS)))
+
+
+def check_bottleneck(device, shape, width, outputs, stride, rate):
+    """In bf16 on a device, as these kernels are used; in float32, and closely, where they are interpreted."""
+    dtype, equal = (torch.float32, close) if device == "cpu" else (torch.bfloat16, alike)
+    wide, channels = images(*shape, device=device), shape[1]
+    x = wide.detach().to(dtype).requires_grad_()
+    by_kernel, by_torch = dropout(rate, 3, device)
+    sizes = (channels, width, width, outputs)
+    affines = [vectors(size, device) for size in sizes]
+    ours, plains = ([running(size, device) for size in sizes] for _ in range(2))
+    *norms, following = (
+        norm_relu.Norm(*affine, *own, counters(device), EPS, MOMENTUM)
+        for affine, own in zip(affines, ours, strict=True)
+    )
+    projects = stride > 1 or channels != outputs
+    shapes = [(width, channels, 1, 1), (width, width, 3, 3), (outputs, width, 1, 1)]
+    convolutions = [made(*shape, device=device, dtype=dtype) for shape in shapes]
+    projection = made(outputs, channels, 1, 1, device=device, dtype=dtype) if projects else None
+    block = bottleneck.Block(tuple(norms), by_kernel, stride, following)
+    found, seen = bottleneck.in_training(x, None, block, *convolutions, projection)
+    inputs = [x, *chain(*affines[:3]), *convolutions, *([projection] if projects else [])]
+    ours_found = [found, seen.mean, 1 / seen.rstd.square() - EPS, *chain(*ours), *gradients([found], inputs)]
+
+    def activated(value, number):
+        return torch.relu(batch_norm(value, *plains[number], *affines[number], True, MOMENTUM, EPS))
+
+    x, *kernels = (tensor.detach().float().requires_grad_() for tensor in (x, *inputs[7:]))
+    active = activated(x, 0)
+    inside = conv2d(active, kernels[0])
+    spread = conv2d(activated(inside, 1), kernels[1], padding=1, stride=stride)
+    expected = conv2d(by_torch(activated(spread, 2)), kernels[2])
+    expected = expected + (conv2d(active, kernels[3], stride=stride) if projects else x)
+    activated(expected, 3)  # moves the running statistics
+    moments = expected.mean((0, 2, 3)), expected.var((0, 2, 3), correction=0)
+    backward = gradients([expected], [x, *chain(*affines[:3]), *kernels])
+    for one, other in zip(ours_found, [expected, *moments, *chain(*plains), *backward], strict=True):
+        equal(one, other)
+    assert not any(norm.arrivals.any() for norm in (*norms, following))
 
 
 def check_dense_block(device, shape, growth, depth, rate):
@@ -126,6 +179,9 @@ def check_all(device):
     check_norm_relu(device, (32, 8, 32, 32), 0.3, joins=False)  # many programs for few columns
     check_dense_block(device, (4, 16, 9, 7), 12, 3, 0.0)
     check_dense_block(device, (4, 70, 9, 7), 5, 2, 0.2)
+    check_bottleneck(device, (4, 128, 8, 8), 32, 128, 1, 0.2)
+    check_bottleneck(device, (3, 32, 9, 9), 32, 128, 1, 0.0)  # a tile is not full; the shortcut is projected
+    check_bottleneck(device, (4, 128, 7, 9), 64, 256, 2, 0.2)  # odd sides
     check_pooling(device, (4, 70, 8, 6), 0.2)
     check_pooling(device, (4, 20, 9, 7), 0.0)  # odd sides
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from carpediem.lab.dropout import count_dropout
 from carpediem.lab.kernel_use import takes_kernels, without_kernels
 from carpediem.lab.networks import build
+from carpediem.lab.networks.resnet import Bottleneck, ResNet
 
 CHECKS = Path(__file__).with_name("kernel_checks.py")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -53,3 +55,31 @@ def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_wi
     plain = net(images)  # whose gradients someone may want: no kernels
     assert plain.requires_grad
     torch.testing.assert_close(tested, plain, rtol=1e-3, atol=1e-3)
+
+
+@needs_cuda
+def test_blocks_as_one_function_give_what_they_give_layer_by_layer(monkeypatch):
+    torch.manual_seed(0)
+    net = count_dropout(ResNet((2, 2, 1, 1), width=32, num_classes=10, in_channels=3, dropout=0.2))
+    net = net.cuda().to(memory_format=torch.channels_last).train()
+    for convolution in (module for module in net.modules() if isinstance(module, nn.Conv2d)):
+        convolution.bfloat16()
+    images = torch.randn(64, 3, 32, 32, device="cuda", dtype=torch.bfloat16)
+    images = images.contiguous(memory_format=torch.channels_last)
+
+    def logits_and_gradients():
+        with torch.autocast("cuda", torch.bfloat16):
+            logits = net(images)
+        return logits, torch.autograd.grad(logits.float().square().sum(), list(net.parameters()))
+
+    fused = []
+    as_one = Bottleneck._by_kernels
+    monkeypatch.setattr(Bottleneck, "_by_kernels", lambda *block: fused.append(block) or as_one(*block))
+    logits, found = logits_and_gradients()
+    assert len(fused) == 4
+    monkeypatch.setattr(Bottleneck, "_is_one_function", lambda *_: False)
+    plain, expected = logits_and_gradients()
+    assert len(fused) == 4
+    assert (logits - plain).norm() < 0.02 * plain.norm()
+    for one, other in zip(found, expected, strict=True):
+        assert (one - other).norm() < 0.15 * other.norm()  # in bf16 values cross ReLU's corner

@@ -32,9 +32,10 @@ from carpediem.lab.kernels.parts import (
     kept,
     leave_sums,
     rows_of,
+    salted,
 )
 
-APPENDED_DEEP, SHARES_DEEP = 4, 2  # rows that a thread of a program with sums reads at once
+STAGES = 3  # of the programs with sums
 CONVOLUTION = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)  # stride, padding, dilation, transposed, …, groups
 
 
@@ -62,6 +63,7 @@ def _append(
     PARTS: tl.constexpr,
     LANES: tl.constexpr,
     DEEP: tl.constexpr,
+    STAGES: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Writes columns of `source` into the block, through dropout, and takes their statistics.
@@ -76,16 +78,18 @@ def _append(
     near = tl.load(source + columns, inside, 0.0).to(tl.float32)
     sums = tl.zeros((LANES, COLUMNS), tl.float32)
     squares = tl.zeros((LANES, COLUMNS), tl.float32)
-    for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):
+    if DROP:
+        salt = salted(seed, layer)
+    for group in tl.range(part, tl.cdiv(M, LANES * DEEP), PARTS, num_stages=STAGES):
         rows = rows_of(group, LANES, DEEP)
         mask = (rows < M) & inside[None, None, :]
         value = tl.load(source + rows * source_width + columns[None, None, :], mask, 0.0).to(tl.float32)
         if DROP:
-            stays = kept(rows, columns[None, None, :], seed, layer, threshold, C, area)
+            stays = kept(rows, columns[None, None, :], salt, threshold, C, area)
             value = tl.where(stays, value * scale, 0.0)
-        rounded = value.to(block.dtype.element_ty)
-        tl.store(block + rows * width + (first * UNIT + columns)[None, None, :], rounded, mask)
-        value = tl.where(mask, rounded.to(tl.float32) - near[None, None, :], 0.0)
+        places = rows * width + (first * UNIT + columns)[None, None, :]
+        tl.store(block + places, value.to(block.dtype.element_ty), mask)
+        value = tl.where(mask, value - near[None, None, :], 0.0)
         sums += tl.sum(value, 0)
         squares += tl.sum(value * value, 0)
     leave_sums(parts, part, sums, squares, columns, C, PARTS)
@@ -167,6 +171,7 @@ def _add_share(
     PARTS: tl.constexpr,
     LANES: tl.constexpr,
     DEEP: tl.constexpr,
+    STAGES: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Adds one layer's share to the block's gradients, as if its statistics were constants; sums what is missing."""
@@ -176,7 +181,7 @@ def _add_share(
     middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     sums = tl.zeros((LANES, COLUMNS), tl.float32)
     products = tl.zeros((LANES, COLUMNS), tl.float32)
-    for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):
+    for group in tl.range(part, tl.cdiv(M, LANES * DEEP), PARTS, num_stages=STAGES):
         rows = rows_of(group, LANES, DEEP)
         mask = (rows < M) & (columns < eighths * 8)[None, None, :]
         places = rows * width + columns[None, None, :]
@@ -239,7 +244,7 @@ def _finish(
     gradient -= tl.load(plain + columns, inside, 0.0)[None, :]
     gradient -= value * tl.load(product + columns, inside, 0.0)[None, :]
     if DROP:
-        stays = kept(rows[:, None], columns[None, :], seed, layer, threshold, C, area)
+        stays = kept(rows[:, None], columns[None, :], salted(seed, layer), threshold, C, area)
         gradient = tl.where(stays, gradient * scale, 0.0)
     mask = (rows < M)[:, None] & (columns < source_width)[None, :]
     places = rows[:, None] * source_width + columns[None, :]
@@ -309,7 +314,7 @@ class DenseBlockFunction(torch.autograd.Function):
             dactive = dactive.contiguous(memory_format=torch.channels_last)
             dweight, dbias = torch.empty((2, len(weight)), device=block.device)
             cut = Cut.of(active)
-            sums = cut.summing(SHARES_DEEP)
+            sums = cut.summing(STAGES)
             parts = block.new_empty((2, sums.parts, len(weight)), dtype=torch.float32)
             _add_share[sums.programs](
                 block,
@@ -444,7 +449,7 @@ def _appended(
 ) -> None:
     source = source.contiguous(memory_format=torch.channels_last)
     cut = Cut.of(source[:, : place.count])
-    sums = cut.summing(APPENDED_DEEP)
+    sums = cut.summing(STAGES)
     parts = source.new_empty((2, sums.parts, cut.C), dtype=torch.float32)
     own = slice(place.first, place.first + place.count)
     seed, layer, threshold, scale = drop_arguments(place.drop, mean)

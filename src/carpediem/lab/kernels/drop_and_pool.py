@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from carpediem.lab.dropout import Drop
-from carpediem.lab.kernels.parts import Cut, drop_arguments, kept
+from carpediem.lab.kernels.parts import Cut, drop_arguments, kept, salted
 
 
 @triton.jit(do_not_specialize=["layer", "threshold"])
@@ -40,7 +40,7 @@ def _pooled(
         row = corner + place // 2 * width + place % 2
         value = tl.load(x + row[:, None] * C + columns[None, :], mask, 0.0).to(tl.float32)
         if DROP:
-            stays = kept(row[:, None], columns[None, :], seed, layer, threshold, C, height * width)
+            stays = kept(row[:, None], columns[None, :], salted(seed, layer), threshold, C, height * width)
             value = tl.where(stays, value * scale, 0.0)
         total += value
     tl.store(y + rows[:, None] * C + columns[None, :], (total / 4).to(y.dtype.element_ty), mask)
@@ -73,7 +73,7 @@ def _spread(
         tl.load(dy + pooled[:, None] * C + columns[None, :], mask & counts[:, None], 0.0).to(tl.float32) / 4
     )
     if DROP:
-        stays = kept(rows[:, None], columns[None, :], seed, layer, threshold, C, height * width)
+        stays = kept(rows[:, None], columns[None, :], salted(seed, layer), threshold, C, height * width)
         gradient = tl.where(stays, gradient * scale, 0.0)
     tl.store(dx + rows[:, None] * C + columns[None, :], gradient.to(dx.dtype.element_ty), mask)
 

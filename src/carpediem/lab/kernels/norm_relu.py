@@ -8,6 +8,7 @@ the backward pass from what the norm saw, so that no mask is kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,15 +22,16 @@ from carpediem.lab.kernels.parts import (
     affine,
     all_moments,
     all_sums,
+    corrections,
     drop_arguments,
     is_last,
     kept,
     leave_sums,
+    move_running,
     rows_of,
+    salted,
+    through_statistics,
 )
-
-# Rows that a thread of a program with sums reads at once: as many as its registers hold without driving others out.
-DEEP, DEEP_WITH_DROPOUT = 4, 2
 
 
 @triton.jit
@@ -52,6 +54,7 @@ def _statistics(
     PARTS: tl.constexpr,
     LANES: tl.constexpr,
     DEEP: tl.constexpr,
+    STAGES: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     part = tl.program_id(0)
@@ -61,16 +64,14 @@ def _statistics(
     near = tl.load(running_mean + columns, inside, 0.0)
     sums = tl.zeros((LANES, COLUMNS), tl.float32)
     squares = tl.zeros((LANES, COLUMNS), tl.float32)
-    for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):
+    for group in tl.range(part, tl.cdiv(M, LANES * DEEP), PARTS, num_stages=STAGES):
         rows = rows_of(group, LANES, DEEP)
         mask = None if EVEN else (rows < M) & inside[None, None, :]
         places = rows * C + columns[None, None, :]
         value = tl.load(x + places, mask).to(tl.float32)
         if ADD:
             value += tl.load(branch + places, mask).to(tl.float32)
-            rounded = value.to(total.dtype.element_ty)
-            tl.store(total + places, rounded, mask)
-            value = rounded.to(tl.float32)
+            tl.store(total + places, value.to(total.dtype.element_ty), mask)
         value -= near[None, None, :]
         if not EVEN:
             value = tl.where(mask, value, 0.0)
@@ -81,9 +82,7 @@ def _statistics(
         middle, variance = all_moments(parts, columns, C, M, near, PARTS, COLUMNS)
         tl.store(mean + columns, middle, inside)
         tl.store(rstd + columns, 1 / tl.sqrt(variance + eps), inside)
-        tl.store(running_mean + columns, near + momentum * (middle - near), inside)
-        old = tl.load(running_var + columns, inside, 0.0)
-        tl.store(running_var + columns, old + momentum * (variance * (M / (M - 1)) - old), inside)
+        move_running(running_mean, running_var, columns, inside, near, middle, variance, M, momentum)
         tl.store(arrivals + tl.program_id(1), 0)
 
 
@@ -122,7 +121,7 @@ def _activations(
     value = tl.maximum(value * weights + tl.load(bias + columns, inside, 0.0)[None, :], 0.0)
     if DROP:
         value = tl.where(
-            kept(rows[:, None], columns[None, :], seed, layer, threshold, C, area), value * scale, 0.0
+            kept(rows[:, None], columns[None, :], salted(seed, layer), threshold, C, area), value * scale, 0.0
         )
     tl.store(y + places, value.to(y.dtype.element_ty), mask)
 
@@ -151,6 +150,7 @@ def _gradient_sums(
     PARTS: tl.constexpr,
     LANES: tl.constexpr,
     DEEP: tl.constexpr,
+    STAGES: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     part = tl.program_id(0)
@@ -159,7 +159,9 @@ def _gradient_sums(
     middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     plain = tl.zeros((LANES, COLUMNS), tl.float32)
     product = tl.zeros((LANES, COLUMNS), tl.float32)
-    for group in range(part, tl.cdiv(M, LANES * DEEP), PARTS):
+    if DROP:
+        salt = salted(seed, layer)
+    for group in tl.range(part, tl.cdiv(M, LANES * DEEP), PARTS, num_stages=STAGES):
         rows = rows_of(group, LANES, DEEP)
         mask = None if EVEN else (rows < M) & inside[None, None, :]
         places = rows * C + columns[None, None, :]
@@ -167,7 +169,7 @@ def _gradient_sums(
         gradient = tl.load(dy + places, mask, None if EVEN else 0.0).to(tl.float32)
         gradient = tl.where(value * slope[None, None, :] + level[None, None, :] > 0, gradient, 0.0)
         if DROP:
-            stays = kept(rows, columns[None, None, :], seed, layer, threshold, C, area)
+            stays = kept(rows, columns[None, None, :], salt, threshold, C, area)
             gradient = tl.where(stays, gradient * scale, 0.0)
         plain += tl.sum(gradient, 0)
         product += tl.sum(gradient * value, 0)
@@ -213,19 +215,180 @@ def _gradient(
     middle, spread, slope, level = affine(mean, rstd, weight, bias, columns, inside)
     gradient = tl.where(value * slope[None, :] + level[None, :] > 0, gradient, 0.0)
     if DROP:
-        stays = kept(rows[:, None], columns[None, :], seed, layer, threshold, C, area)
+        stays = kept(rows[:, None], columns[None, :], salted(seed, layer), threshold, C, area)
         gradient = tl.where(stays, gradient * scale, 0.0)
-    # Batch statistics depend on the values: the mean takes its part back, the deviation its own.
-    gradient -= (tl.load(dbias + columns, inside, 0.0) / M)[None, :]
-    gradient -= (value - middle[None, :]) * (spread * tl.load(dweight + columns, inside, 0.0) / M)[None, :]
-    gradient *= slope[None, :]
+    constant, linear = corrections(dweight, dbias, middle, spread, slope, columns, inside, M)
+    gradient = through_statistics(value, gradient, slope, constant, linear)
     if ADD:
         gradient += tl.load(dtotal + places, mask, 0.0).to(tl.float32)
     tl.store(dx + places, gradient.to(dx.dtype.element_ty), mask)
 
 
+@dataclass(frozen=True)
+class Norm:
+    """What a batch norm is made of.
+
+    Args:
+        running_mean, running_var: moved in place.
+        arrivals: counters, zero between two kernels, one for every 8 channels.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor
+    running_var: Tensor
+    arrivals: Tensor
+    eps: float
+    momentum: float
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the batch that a norm saw: mean and 1/deviation of each channel."""
+
+    mean: Tensor
+    rstd: Tensor
+
+    @staticmethod
+    def empty(norm: Norm) -> Statistics:
+        return Statistics(*torch.empty((2, len(norm.weight)), device=norm.weight.device))
+
+
+def take_statistics(x: Tensor, branch: Tensor | None, norm: Norm) -> tuple[Tensor, Statistics]:
+    """x + branch (x itself without one), and its statistics; moves the running ones."""
+    cut = Cut.of(x)
+    sums = cut.summing()
+    total = x if branch is None else torch.empty_like(x)
+    found = Statistics.empty(norm)
+    _statistics[sums.programs](
+        x,
+        x if branch is None else branch,
+        total,
+        x.new_empty((2, sums.parts, cut.C), dtype=torch.float32),
+        norm.arrivals,
+        found.mean,
+        found.rstd,
+        norm.running_mean,
+        norm.running_var,
+        cut.M,
+        cut.C,
+        norm.eps,
+        norm.momentum,
+        ADD=branch is not None,
+        EVEN=sums.is_even(cut),
+        **sums.constants,
+    )
+    return total, found
+
+
+def activate(x: Tensor, seen: Statistics | None, norm: Norm, drop: Drop | None) -> Tensor:
+    """dropout(relu(batch norm)), by the running statistics where no others are given."""
+    cut = Cut.of(x)
+    y = torch.empty_like(x)
+    seed, layer, threshold, scale = drop_arguments(drop, x)
+    _activations[cut.programs](
+        x,
+        y,
+        norm.running_mean if seen is None else seen.mean,
+        norm.running_var if seen is None else seen.rstd,
+        norm.weight,
+        norm.bias,
+        seed,
+        cut.M,
+        cut.C,
+        cut.area,
+        norm.eps,
+        layer,
+        threshold,
+        scale,
+        RUNNING=seen is None,
+        DROP=drop is not None,
+        ROWS=cut.rows,
+        COLUMNS=cut.columns,
+    )
+    return y
+
+
+def sum_gradients(
+    x: Tensor, dy: Tensor, seen: Statistics, norm: Norm, drop: Drop | None
+) -> tuple[Tensor, Tensor]:
+    """The gradients of a norm's weight and bias, of that of its activations."""
+    cut = Cut.of(x)
+    sums = cut.summing()
+    seed, layer, threshold, scale = drop_arguments(drop, x)
+    dweight, dbias = x.new_empty((2, cut.C), dtype=torch.float32)
+    _gradient_sums[sums.programs](
+        x,
+        dy,
+        x.new_empty((2, sums.parts, cut.C), dtype=torch.float32),
+        norm.arrivals,
+        seen.mean,
+        seen.rstd,
+        norm.weight,
+        norm.bias,
+        seed,
+        dweight,
+        dbias,
+        cut.M,
+        cut.C,
+        cut.area,
+        layer,
+        threshold,
+        scale,
+        DROP=drop is not None,
+        EVEN=sums.is_even(cut),
+        **sums.constants,
+    )
+    return dweight, dbias
+
+
+def gradient(
+    x: Tensor,
+    dy: Tensor,
+    dtotal: Tensor | None,
+    seen: Statistics,
+    norm: Norm,
+    sums: tuple[Tensor, Tensor],
+    drop: Drop | None,
+) -> Tensor:
+    """The gradient of what a norm saw, plus `dtotal`, of that of its activations or of what its ReLU saw.
+
+    Args:
+        sums: what `sum_gradients` gives.
+    """
+    cut = Cut.of(x)
+    seed, layer, threshold, scale = drop_arguments(drop, x)
+    dx = torch.empty_like(x)
+    _gradient[cut.programs](
+        x,
+        dy,
+        x if dtotal is None else dtotal,
+        dx,
+        seen.mean,
+        seen.rstd,
+        norm.weight,
+        norm.bias,
+        seed,
+        *sums,
+        cut.M,
+        cut.C,
+        cut.area,
+        layer,
+        threshold,
+        scale,
+        ADD=dtotal is not None,
+        DROP=drop is not None,
+        ROWS=cut.rows,
+        COLUMNS=cut.columns,
+    )
+    return dx
+
+
 class NormReLUFunction(torch.autograd.Function):
-    """x, branch, … -> x + branch, and dropout(relu(batch norm)) of that sum; the latter alone where branch is None."""
+    """x, branch, … -> x + branch, and dropout(relu(batch norm)) of that sum; the latter alone where branch is None.
+
+    The norm's weight and bias are named once more, for their gradients.
+    """
 
     @staticmethod
     def forward(
@@ -234,158 +397,44 @@ class NormReLUFunction(torch.autograd.Function):
         branch: Tensor | None,
         weight: Tensor,
         bias: Tensor,
-        running_mean: Tensor,
-        running_var: Tensor,
-        arrivals: Tensor,
-        eps: float,
-        momentum: float,
+        norm: Norm,
         drop: Drop | None,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        cut = Cut.of(x)
-        sums = cut.summing(DEEP)
-        total = x if branch is None else torch.empty_like(x)
-        parts = x.new_empty((2, sums.parts, cut.C), dtype=torch.float32)
-        mean, rstd = x.new_empty((2, cut.C), dtype=torch.float32)
-        _statistics[sums.programs](
-            x,
-            x if branch is None else branch,
-            total,
-            parts,
-            arrivals,
-            mean,
-            rstd,
-            running_mean,
-            running_var,
-            cut.M,
-            cut.C,
-            eps,
-            momentum,
-            ADD=branch is not None,
-            EVEN=sums.is_even(cut),
-            **sums.constants,
-        )
-        y = _activated(total, mean, rstd, weight, bias, eps, drop, running=False)
-        ctx.save_for_backward(total, mean, rstd, weight, bias, arrivals)
-        ctx.drop, ctx.has_branch = drop, branch is not None
+        total, seen = take_statistics(x, branch, norm)
+        ctx.save_for_backward(total)
+        ctx.seen, ctx.norm, ctx.drop, ctx.has_branch = seen, norm, drop, branch is not None
         ctx.set_materialize_grads(False)
+        y = activate(total, seen, norm, drop)
         return y if branch is None else (total, y)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        *of_total, dy = gradients
-        dtotal = of_total[0] if of_total else None
+        *of_total, dy = (g if g is None else packed(g) for g in gradients)
         assert dy is not None
-        x, mean, rstd, weight, bias, arrivals = ctx.saved_tensors
-        cut = Cut.of(x)
-        sums = cut.summing(DEEP if ctx.drop is None else DEEP_WITH_DROPOUT)
-        seed, layer, threshold, scale = drop_arguments(ctx.drop, mean)
-        dropping = ctx.drop is not None
-        dy = dy.contiguous(memory_format=torch.channels_last)
-        parts = x.new_empty((2, sums.parts, cut.C), dtype=torch.float32)
-        dweight, dbias = x.new_empty((2, cut.C), dtype=torch.float32)
-        _gradient_sums[sums.programs](
-            x,
-            dy,
-            parts,
-            arrivals,
-            mean,
-            rstd,
-            weight,
-            bias,
-            seed,
-            dweight,
-            dbias,
-            cut.M,
-            cut.C,
-            cut.area,
-            layer,
-            threshold,
-            scale,
-            DROP=dropping,
-            EVEN=sums.is_even(cut),
-            **sums.constants,
-        )
-        dx = torch.empty_like(x)
-        if dtotal is not None:
-            dtotal = dtotal.contiguous(memory_format=torch.channels_last)
-        _gradient[cut.programs](
-            x,
-            dy,
-            x if dtotal is None else dtotal,
-            dx,
-            mean,
-            rstd,
-            weight,
-            bias,
-            seed,
-            dweight,
-            dbias,
-            cut.M,
-            cut.C,
-            cut.area,
-            layer,
-            threshold,
-            scale,
-            ADD=dtotal is not None,
-            DROP=dropping,
-            ROWS=cut.rows,
-            COLUMNS=cut.columns,
-        )
-        return dx, dx if ctx.has_branch else None, dweight, dbias, None, None, None, None, None, None
+        (x,), seen, norm, drop = ctx.saved_tensors, ctx.seen, ctx.norm, ctx.drop
+        sums = sum_gradients(x, dy, seen, norm, drop)
+        dx = gradient(x, dy, of_total[0] if of_total else None, seen, norm, sums, drop)
+        return dx, dx if ctx.has_branch else None, *sums, None, None
 
 
-def _activated(
-    x: Tensor,
-    mean: Tensor,
-    spread: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    eps: float,
-    drop: Drop | None,
-    *,
-    running: bool,
-) -> Tensor:
-    cut = Cut.of(x)
-    y = torch.empty_like(x)
-    seed, layer, threshold, scale = drop_arguments(drop, mean)
-    _activations[cut.programs](
-        x,
-        y,
-        mean,
-        spread,
-        weight,
-        bias,
-        seed,
-        cut.M,
-        cut.C,
-        cut.area,
-        eps,
-        layer,
-        threshold,
-        scale,
-        RUNNING=running,
-        DROP=drop is not None,
-        ROWS=cut.rows,
-        COLUMNS=cut.columns,
-    )
-    return y
+def packed(images: Tensor) -> Tensor:
+    """In the layout that the kernels want."""
+    return images.contiguous(memory_format=torch.channels_last)
 
 
-def in_training(x: Tensor, *arguments: Any) -> Tensor:
-    """dropout(relu(batch norm)); takes what `NormReLUFunction` does, but for the branch."""
-    active: Tensor = NormReLUFunction.apply(x, None, *arguments)
+def in_training(x: Tensor, norm: Norm, drop: Drop | None) -> Tensor:
+    """dropout(relu(batch norm))."""
+    active: Tensor = NormReLUFunction.apply(x, None, norm.weight, norm.bias, norm, drop)
     return active
 
 
-def joined(x: Tensor, branch: Tensor, *arguments: Any) -> tuple[Tensor, Tensor]:
-    """x + branch, and dropout(relu(batch norm)) of that; takes what `NormReLUFunction` does."""
-    total, active = NormReLUFunction.apply(x, branch, *arguments)
+def joined(x: Tensor, branch: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
+    """x + branch, and relu(batch norm) of that."""
+    total, active = NormReLUFunction.apply(x, branch, norm.weight, norm.bias, norm, None)
     return total, active
 
 
 @torch.no_grad()
-def in_testing(
-    x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor, bias: Tensor, eps: float
-) -> Tensor:
+def in_testing(x: Tensor, norm: Norm) -> Tensor:
     """relu(batch norm) by the running statistics."""
-    return _activated(x, running_mean, running_var, weight, bias, eps, None, running=True)
+    return activate(x, None, norm, None)

@@ -21,8 +21,11 @@ LANE_TILE = (
     1024  # elements of a sum that a program keeps: eight a thread, which is also what a thread reads at once
 )
 MOST_PARTS = 256  # of a column's sum: one program adds them up, and the others wait for it
-PARTS_AT_ONCE = tl.constexpr(128)  # that it holds
-ENOUGH_PROGRAMS = 512  # with sums, to keep a large device busy: more would each have too little to do
+SUMS_AT_ONCE = tl.constexpr(4096)  # that it reads, and of a column not fewer than 64
+DEEP = (
+    2  # rows that a thread of a program with sums reads at once: more take registers that other programs need
+)
+ENOUGH_PROGRAMS = 512  # with sums, to keep a large device busy: more would not fit on it at once
 
 
 @triton.jit
@@ -34,10 +37,15 @@ def mixed(value):
 
 
 @triton.jit
-def kept(rows, columns, seed, layer, threshold, C, area):
+def salted(seed, layer):
+    """What a layer's dropout in this step is made from: the same for all places."""
+    return mixed((tl.load(seed) + layer).to(tl.uint32, bitcast=True))
+
+
+@triton.jit
+def kept(rows, columns, salt, threshold, C, area):
     """Which activations dropout keeps: `lab.dropout.CountedDropout`, whose places count as (b, c, h, w)."""
     place = ((rows // area) * C + columns) * area + rows % area
-    salt = mixed((tl.load(seed) + layer).to(tl.uint32, bitcast=True))
     bits = mixed(place.to(tl.uint32, bitcast=True) ^ salt)
     return (bits & 0x7FFFFFFF).to(tl.int32) >= threshold
 
@@ -68,6 +76,27 @@ def affine(mean, rstd, weight, bias, columns, inside):
 
 
 @triton.jit
+def corrections(dweight, dbias, middle, spread, slope, columns, inside, M):
+    """What `through_statistics` adds: batch statistics depend on the values, the mean as the deviation."""
+    turned = slope * spread * tl.load(dweight + columns, inside, 0.0) / M
+    return middle * turned - slope * tl.load(dbias + columns, inside, 0.0) / M, -turned
+
+
+@triton.jit
+def through_statistics(value, gradient, slope, constant, linear):
+    """The gradient of what a norm saw, of that of what its ReLU saw."""
+    return gradient * slope[None, :] + (constant[None, :] + value * linear[None, :])
+
+
+@triton.jit
+def move_running(running_mean, running_var, columns, inside, old_mean, mean, variance, M, momentum):
+    """Takes a batch's mean and variance into the running ones."""
+    tl.store(running_mean + columns, old_mean + momentum * (mean - old_mean), inside)
+    old = tl.load(running_var + columns, inside, 0.0)
+    tl.store(running_var + columns, old + momentum * (variance * (M / (M - 1)) - old), inside)
+
+
+@triton.jit
 def leave_sums(parts, part, one, other, columns, C, PARTS: tl.constexpr):
     """Writes a program's two sums, each a (lanes, columns) block of which the lanes are still to be added up."""
     inside = columns < C
@@ -78,14 +107,15 @@ def leave_sums(parts, part, one, other, columns, C, PARTS: tl.constexpr):
 @triton.jit
 def all_sums(parts, columns, C, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
     """The two sums over all programs, for the last one."""
-    CHUNK: tl.constexpr = min(PARTS, PARTS_AT_ONCE)
+    CHUNK: tl.constexpr = max(SUMS_AT_ONCE // COLUMNS, 64)
     one = tl.zeros((CHUNK, COLUMNS), tl.float32)
     other = tl.zeros((CHUNK, COLUMNS), tl.float32)
-    inside = (columns < C)[None, :]
-    for first in tl.static_range(0, PARTS, CHUNK):
-        places = (first + tl.arange(0, CHUNK))[:, None] * C + columns[None, :]
-        one += tl.load(parts + places, inside, 0.0, cache_modifier=".cg")
-        other += tl.load(parts + PARTS * C + places, inside, 0.0, cache_modifier=".cg")
+    for first in range(0, PARTS, CHUNK):
+        which = (first + tl.arange(0, CHUNK))[:, None]
+        places = which * C + columns[None, :]
+        there = (which < PARTS) & (columns < C)[None, :]
+        one += tl.load(parts + places, there, 0.0, cache_modifier=".cg")
+        other += tl.load(parts + PARTS * C + places, there, 0.0, cache_modifier=".cg")
     return tl.sum(one, 0), tl.sum(other, 0)
 
 
@@ -125,14 +155,20 @@ class Cut:
         """As many as it takes without sums."""
         return -(-self.M // self.rows), -(-self.C // self.columns)
 
-    def summing(self, deep: int) -> Summing:
-        """The same for a program with sums that reads `deep` rows before it adds them to its sums."""
+    def summing(self, stages: int = 1) -> Summing:
+        """The same for a program with sums.
+
+        Args:
+            stages: one more than how many tiles are on their way while a program adds one to its sums. With more than
+                one stage half the programs are enough.
+        """
         columns = 32 if self.C > 32 else min(_power_of_two_from(self.C), 16)
         lanes = LANE_TILE // columns
         blocks = -(-self.C // columns)
-        groups = -(-self.M // (lanes * deep))
-        parts = max(min(groups, MOST_PARTS, ENOUGH_PROGRAMS // blocks), 1)
-        return Summing(1 << (parts.bit_length() - 1), blocks, lanes, deep, columns)
+        groups = -(-self.M // (lanes * DEEP))
+        enough = ENOUGH_PROGRAMS if stages == 1 else ENOUGH_PROGRAMS // 2
+        parts = max(min(groups, MOST_PARTS, enough // blocks), 1)
+        return Summing(parts, blocks, lanes, columns, stages)
 
 
 @dataclass(frozen=True)
@@ -142,8 +178,8 @@ class Summing:
     parts: int
     column_blocks: int
     lanes: int
-    deep: int
     columns: int
+    stages: int
 
     @property
     def programs(self) -> tuple[int, int]:
@@ -151,11 +187,17 @@ class Summing:
 
     def is_even(self, cut: Cut) -> bool:
         """Whether nothing lies outside the matrix."""
-        return cut.M % (self.lanes * self.deep) == 0 and cut.C % self.columns == 0
+        return cut.M % (self.lanes * DEEP) == 0 and cut.C % self.columns == 0
 
     @property
     def constants(self) -> dict[str, int]:
-        return {"PARTS": self.parts, "LANES": self.lanes, "DEEP": self.deep, "COLUMNS": self.columns}
+        return {
+            "PARTS": self.parts,
+            "LANES": self.lanes,
+            "DEEP": DEEP,
+            "STAGES": self.stages,
+            "COLUMNS": self.columns,
+        }
 
 
 def _power_of_two_from(number: int) -> int:

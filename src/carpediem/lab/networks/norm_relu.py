@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
 from carpediem.lab.dropout import CountedDropout
 from carpediem.lab.kernel_use import takes_kernels
+
+if TYPE_CHECKING:
+    from carpediem.lab.kernels.norm_relu import Norm
 
 COLUMNS = 8  # that a program of the kernels takes at least, unless there are fewer
 
@@ -40,7 +45,7 @@ class NormReLU(nn.BatchNorm2d):
         if self.training and takes_kernels(x):
             from carpediem.lab.kernels import norm_relu as kernels
 
-            return kernels.joined(x, branch, *self._arguments(), None)
+            return kernels.joined(x, branch, self.for_kernels())
         total = x + branch
         return total, self(total)
 
@@ -48,12 +53,15 @@ class NormReLU(nn.BatchNorm2d):
         from carpediem.lab.kernels import norm_relu as kernels  # not before: it needs Triton
 
         if not self.training:
-            return kernels.in_testing(x, *self.statistics(), self.weight, self.bias, self.eps)
-        drop = None if dropout is None else dropout.now()
-        return kernels.in_training(x, *self._arguments(), drop)
+            return kernels.in_testing(x, self.for_kernels())
+        return kernels.in_training(x, self.for_kernels(), None if dropout is None else dropout.now())
 
-    def _arguments(self) -> tuple[object, ...]:
-        return self.weight, self.bias, *self.statistics(), self.arrivals, self.eps, self.momentum
+    def for_kernels(self) -> Norm:
+        """As the kernels know it."""
+        from carpediem.lab.kernels.norm_relu import Norm
+
+        assert self.momentum is not None
+        return Norm(self.weight, self.bias, *self.statistics(), self.arrivals, self.eps, self.momentum)
 
     def statistics(self) -> tuple[Tensor, Tensor]:
         """The running mean and variance."""

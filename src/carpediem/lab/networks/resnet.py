@@ -1,15 +1,25 @@
 """ResNet of bottlenecks for small images, narrower than ImageNet's."""
 
-from collections.abc import Sequence
-from typing import cast
+from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import torch
 from torch import Tensor, nn
 
+from carpediem.lab.dropout import CountedDropout
+from carpediem.lab.kernel_use import takes_kernels
 from carpediem.lab.networks.initialise import initialise_convolutions
 from carpediem.lab.networks.norm_relu import NormReLU
 from carpediem.lab.networks.pointwise import Pointwise
 
+if TYPE_CHECKING:
+    from carpediem.lab.kernels.norm_relu import Statistics
+
 EXPANSION = 4
+NARROWEST, WIDEST = 32, 256  # channels of a block that is one function on a CUDA device
+WIDEST_INSIDE = 64  # of those between its 1×1 convolutions
 
 
 class Bottleneck(nn.Module):
@@ -29,19 +39,57 @@ class Bottleneck(nn.Module):
         self.norm3 = NormReLU(width)
         self.dropout = nn.Dropout(dropout)
         self.conv3 = Pointwise(width, EXPANSION * width)
-        self.project: nn.Module | None = None
+        self.project: Pointwise | None = None
         if stride != 1 or channels != EXPANSION * width:
             self.project = Pointwise(channels, EXPANSION * width, stride)
 
-    def forward(self, x: Tensor, branch: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Two tensors whose sum is the block's output, of two (or one) whose sum is its input.
+    def forward(
+        self, x: Tensor, branch: Tensor | None, seen: Statistics | None, after: Bottleneck | None
+    ) -> tuple[Tensor, Tensor | None, Statistics | None]:
+        """Two tensors whose sum is the block's output (or one), of two (or one) whose sum is its input.
 
-        The sum is left to the next norm, which reads both anyway.
+        The sum is left to the next norm, which reads both anyway, unless the block is one function of its own.
+
+        Args:
+            seen: statistics of the input, where the block before has taken them.
+            after: the block that comes next, for which statistics of the output are returned if it takes any.
         """
+        if self._is_one_function(x):
+            return self._by_kernels(x if branch is None else x + branch, seen, after)
         x, active = (x, self.norm1(x)) if branch is None else self.norm1.join(x, branch)
         shortcut: Tensor = x if self.project is None else self.project(active)
         x = self.conv2(self.norm2(self.conv1(active)))
-        return shortcut, self.conv3(self.norm3(x, self.dropout))
+        return shortcut, self.conv3(self.norm3(x, self.dropout)), None
+
+    def _is_one_function(self, x: Tensor) -> bool:
+        """Whether the block is narrow enough for the kernels that hold its matrices as a whole."""
+        width, outputs = self.conv2.out_channels, self.conv3.out_channels
+        sizes = (self.conv1.in_channels, width, outputs)
+        return (
+            self.training
+            and takes_kernels(x)
+            and x.dtype == self.conv1.weight.dtype == torch.bfloat16
+            and isinstance(self.dropout, CountedDropout)
+            and all(NARROWEST <= size <= WIDEST and size & (size - 1) == 0 for size in sizes)
+            and width <= WIDEST_INSIDE
+        )
+
+    def _by_kernels(
+        self, x: Tensor, seen: Statistics | None, after: Bottleneck | None
+    ) -> tuple[Tensor, None, Statistics | None]:
+        from carpediem.lab.kernels import bottleneck as kernels  # not before: it needs Triton
+
+        asks = after is not None and after._is_one_function(x)
+        block = kernels.Block(
+            (self.norm1.for_kernels(), self.norm2.for_kernels(), self.norm3.for_kernels()),
+            cast(CountedDropout, self.dropout).now(),
+            self.conv2.stride[0],
+            after.norm1.for_kernels() if after is not None and asks else None,
+        )
+        projection = None if self.project is None else self.project.weight
+        weights = (self.conv1.weight, self.conv2.weight, self.conv3.weight, projection)
+        out, out_seen = kernels.in_training(x, seen, block, *weights)
+        return out, None, out_seen
 
 
 class ResNet(nn.Module):
@@ -95,9 +143,10 @@ class ResNet(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Logits, shape (b, num_classes), of images of shape (b, in_channels, h, w)."""
         stem, *blocks, norm = self.features
-        x, branch = blocks[0](stem(images), None)
-        for block in blocks[1:]:
-            x, branch = block(x, branch)
-        _, active = cast(NormReLU, norm).join(x, branch)
+        x, branch, seen = stem(images), None, None
+        for block, after in zip(blocks, (*blocks[1:], None), strict=True):
+            x, branch, seen = block(x, branch, seen, after)
+        last = cast(NormReLU, norm)
+        active = last(x) if branch is None else last.join(x, branch)[1]
         logits: Tensor = self.classifier(active.mean(dim=(2, 3)))
         return logits
