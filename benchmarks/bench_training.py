@@ -214,7 +214,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write machine, versions and what was found"
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write machine, versions and what was found, beside what FILE holds of the same source and machine",
     )
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -227,9 +230,13 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": describe_machine(device),
         "versions": describe_versions(),
-        "source": source_fingerprint(),
+        "source": source_fingerprint(lab=True),
         "found": {},
     }
+    if options.json and options.json.exists():
+        before = json.loads(options.json.read_text(encoding="utf-8"))
+        if all(before.get(name) == about[name] for name in ("machine", "versions", "source")):
+            about["found"] = before["found"]
     for net in options.net:
         bench = Bench(_config(options.recipe, net), data, device, options.steps)
         for case in options.only:
@@ -240,7 +247,7 @@ def main() -> None:
         add_shares(net, bench.found, device)
         for what, value, bar, verdict in bars(net, bench.found):
             print(f"{net:15} {what:34} {value:>12}   {bar:9} {verdict}")
-        about["found"][net] = bench.found
+        about["found"][net] = about["found"].get(net, {}) | bench.found
         if options.json:
             options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 

@@ -72,8 +72,8 @@ def markdown(about: dict[str, Any]) -> str:
 
 def _rates(found: dict[str, Any]) -> list[tuple[str, ...]]:
     eager = fastest_eager(found)
-    rates = {n: v for n, v in found.items() if n.startswith(("eager", "captured")) or "run" in n.split()[1:2]}
-    rates |= {n: v for n, v in found.items() if n.endswith("runs at once")}
+    kinds = (("eager",), ("captured",), ("1 run",), tuple(f"{n} runs at once" for n in range(2, 100)))
+    rates = {n: found[n] for kind in kinds for n in found if n.startswith(kind)}
     return [(name, f"{rate:,.0f}", f"{rate / eager:.1f}" if eager else "") for name, rate in rates.items()]
 
 
