@@ -144,7 +144,7 @@ DataDir = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")]
 SideBySide = Annotated[
-    int | None, typer.Option(help="Runs that train at once. [default: 1 on cpu, 16 on cuda]", min=1)
+    int | None, typer.Option(help="Runs that train at once. [default: 1 on cpu, 4 on cuda]", min=1)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
 TensorBoard = Annotated[

@@ -13,7 +13,7 @@ from torch import nn
 from carpediem.lab.dropout import count_dropout
 from carpediem.lab.kernel_use import takes_kernels, without_kernels
 from carpediem.lab.networks import build
-from carpediem.lab.networks.resnet import Bottleneck, ResNet
+from carpediem.lab.networks.resnet import Bottleneck
 
 CHECKS = Path(__file__).with_name("kernel_checks.py")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -60,26 +60,30 @@ def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_wi
 @needs_cuda
 def test_blocks_as_one_function_give_what_they_give_layer_by_layer(monkeypatch):
     torch.manual_seed(0)
-    net = count_dropout(ResNet((2, 2, 1, 1), width=32, num_classes=10, in_channels=3, dropout=0.2))
-    net = net.cuda().to(memory_format=torch.channels_last).train()
-    for convolution in (module for module in net.modules() if isinstance(module, nn.Conv2d)):
+    kinds = [Bottleneck(32, 32, 1, 0.2), Bottleneck(128, 32, 1, 0.2), Bottleneck(128, 64, 2, 0.2)]
+    blocks = count_dropout(nn.ModuleList(kinds)).cuda().train()
+    for convolution in (module for module in blocks.modules() if isinstance(module, nn.Conv2d)):
         convolution.bfloat16()
-    images = torch.randn(64, 3, 32, 32, device="cuda", dtype=torch.bfloat16)
-    images = images.contiguous(memory_format=torch.channels_last)
+    images = torch.randn(32, 32, 16, 16, device="cuda", dtype=torch.bfloat16)
+    images = images.contiguous(memory_format=torch.channels_last).requires_grad_()
+    directions = torch.randn(32, 256, 8, 8, device="cuda")
 
-    def logits_and_gradients():
+    def output_and_gradients():
+        x, branch, seen = images, None, None
         with torch.autocast("cuda", torch.bfloat16):
-            logits = net(images)
-        return logits, torch.autograd.grad(logits.float().square().sum(), list(net.parameters()))
+            for block, after in zip(blocks, (*blocks[1:], None), strict=True):
+                x, branch, seen = block(x, branch, seen, after)
+        out = (x if branch is None else x + branch).float()
+        return out, *torch.autograd.grad((out * directions).sum(), [images, *blocks.parameters()])
 
-    fused = []
-    as_one = Bottleneck._by_kernels
+    fused, as_one = [], Bottleneck._by_kernels
     monkeypatch.setattr(Bottleneck, "_by_kernels", lambda *block: fused.append(block) or as_one(*block))
-    logits, found = logits_and_gradients()
-    assert len(fused) == 4
+    found = output_and_gradients()
+    assert len(fused) == 3
     monkeypatch.setattr(Bottleneck, "_is_one_function", lambda *_: False)
-    plain, expected = logits_and_gradients()
-    assert len(fused) == 4
-    assert (logits - plain).norm() < 0.02 * plain.norm()
+    expected = output_and_gradients()
+    assert len(fused) == 3
+    assert (found[0] - expected[0]).norm() < 0.02 * expected[0].norm()
     for one, other in zip(found, expected, strict=True):
-        assert (one - other).norm() < 0.15 * other.norm()  # in bf16 values cross ReLU's corner
+        # In bf16 values cross ReLU's corner: plain PyTorch itself is up to 0.17 from float32 here.
+        assert (one.float() - other.float()).norm() < 0.3 * other.float().norm()

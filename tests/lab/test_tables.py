@@ -203,6 +203,7 @@ def test_fine_tuning_gives_errors_and_the_papers_comparison_in_time():
     # Random Batch: mean 20 in its third epoch, after 3 x 11 s. Recency Bias: mean 20 in its second.
     assert (line["target"], line["rival_seconds"], line["ours_seconds"]) == (20, 33, 40)
     assert line["reduction"] == pytest.approx((33 - 40) / 33 * 100)
+    assert line["fewer_iterations"] == pytest.approx((3 - 2) / 3 * 100)
     assert (line["paper_rival_seconds"], line["paper_ours_seconds"]) == (5218, 3936)
     assert line["paper_reduction"] == pytest.approx(24.6, abs=0.05)
     never = row(times, data="MIT-67", rival="Online Batch")

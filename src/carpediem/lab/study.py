@@ -23,7 +23,7 @@ from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.source import place
 from carpediem.lab.wave import OnEpoch, Wave
 
-SIDE_BY_SIDE = {"cuda": 16, "cpu": 1}
+SIDE_BY_SIDE = {"cuda": 4, "cpu": 1}  # what was fastest with the paper's networks (docs/decisions/0008)
 
 
 def _quiet(*_: object) -> None:
