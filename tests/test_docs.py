@@ -60,18 +60,18 @@ def test_the_readme_shows_each_integration_in_three_lines_of_a_program_that_runs
         assert [line for line in lines.splitlines() if line not in program] == [], file
 
 
-def test_the_readme_shows_the_tables_that_the_published_runs_give():
+def test_the_readme_shows_what_the_published_runs_give():
+    from carpediem.lab.overview import overview_table
     from carpediem.lab.records import read_runs
-    from carpediem.lab.table import measured, render_markdown
-    from carpediem.lab.tables import all_tables
+    from carpediem.lab.table import render_markdown
 
     folders = [path.parent for path in sorted((ROOT / "results").glob("*/runs.jsonl"))]
-    made = "\n".join(render_markdown(measured(table)) for table in all_tables(read_runs(*folders)))
+    runs = {folder.relative_to(ROOT).as_posix(): read_runs(folder) for folder in folders}
     shown = re.search(
         r"<!-- carpediem tables .*? -->\n(.*?)\n<!-- end -->", (ROOT / "README.md").read_text(), re.DOTALL
     )
     assert shown is not None
-    assert shown[1] == made.strip()
+    assert shown[1] == render_markdown(overview_table(runs, links=True)).strip()
 
 
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)

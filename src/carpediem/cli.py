@@ -24,6 +24,7 @@ from carpediem.lab.config import RunConfig
 from carpediem.lab.export import FORMATS, export_samples
 from carpediem.lab.figures import write_figures
 from carpediem.lab.groups import Shard
+from carpediem.lab.overview import overview_table
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
 from carpediem.lab.records import export_runs, read_runs
@@ -405,9 +406,16 @@ def tables(
     only_measured: Annotated[
         bool, typer.Option("--measured", help="Leave out the tables and rows of which nothing was run.")
     ] = False,
+    overview: Annotated[
+        bool, typer.Option("--overview", help="One table instead, of what was measured in each DIR.")
+    ] = False,
 ) -> None:
     """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
-    made = all_tables(read_runs(*folders), empty=not only_measured)
+    if overview:
+        by_folder = {folder.as_posix(): read_runs(folder) for folder in folders}
+        made = [overview_table(by_folder, links=form == "markdown")]
+    else:
+        made = all_tables(read_runs(*folders), empty=not only_measured)
     if only_measured:
         made = [table for table in map(measured, made) if table.rows]
     if form == "json":

@@ -1,7 +1,6 @@
 """Tables from records made by hand, their numbers computed here in another way."""
 
 import csv
-import hashlib
 import io
 import json
 
@@ -10,52 +9,12 @@ import pytest
 from scipy import stats
 
 from carpediem.lab import paper
-from carpediem.lab.records import RunRecord
 from carpediem.lab.table import DASH, render_csv, render_markdown, render_text
 from carpediem.lab.tables import all_tables, paper_tables, summary_table, summary_tables
+from lab.record_makers import run, study
 
-CONFIG = {
-    "recipe": "paper",
-    "data": "cifar10",
-    "net": "resnet-50",
-    "optimizer": "momentum",
-    "iterations": 40_000,
-    "warm_up": 10,
-    "draws": "independent",
-    "window": 10,
-    "pressure": 100.0,
-    "schedule": "decayed",
-    "smoothness": 0.02,
-    "mode": "sample",
-    "losses": "observe",
-}
 DEMO = {"recipe": "demo", "data": "digits", "net": "small-cnn", "iterations": 660, "draws": "systematic"}
 FINE_TUNED = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121", "iterations": 8375}
-
-
-def run(method, seed, errors, *, done=True, seconds=10.0, **config):
-    config = CONFIG | {"method": method, "seed": seed} | config
-    epochs = [
-        {
-            "epoch": n,
-            "iteration": 5 * (n + 1),
-            "train_loss": 1 / (n + 1),
-            "test_error": e,
-            "seconds": seconds * (n + 1),
-        }
-        for n, e in enumerate(errors)
-    ]
-    name = hashlib.sha256(str(config).encode()).hexdigest()[:12]
-    return RunRecord(name, config, epochs, {"finished": "2026-01-01T00:00:00+00:00"} if done else None)
-
-
-def study(errors, **config):
-    """Runs of each method whose best errors, seed by seed, are those given."""
-    return [
-        run(method, seed, [best + 3, best, best + 1], **config)
-        for method, bests in errors.items()
-        for seed, best in enumerate(bests)
-    ]
 
 
 def table(tables, start):

@@ -150,12 +150,17 @@ def row_texts(table: Table, row: tuple[Value, ...]) -> list[str]:
     return [_text(column, value) for column, value in zip(table.columns, row, strict=True)]
 
 
+def estimate_text(value: Estimate) -> str:
+    """An estimate as people read it."""
+    error = "" if value.error is None else f" ± {value.error:.2f}"
+    return f"{_percent(value.mean)}{error}"
+
+
 def _text(column: Column, value: Value) -> str:
     if value is None:
         return DASH
     if isinstance(value, Estimate):
-        error = "" if value.error is None else f" ± {value.error:.2f}"
-        return f"{_percent(value.mean)}{error}"
+        return estimate_text(value)
     if isinstance(value, PairedDifference):
         bounds = [_signed(bound) for bound in (value.low, value.high) if bound is not None]
         interval = f" [{', '.join(bounds)}]" if bounds else ""

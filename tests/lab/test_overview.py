@@ -1,0 +1,44 @@
+import pytest
+
+from carpediem.lab.overview import overview_table
+from lab.record_makers import run, study
+
+
+def rows(folders, **options):
+    made = overview_table(folders, **options)
+    keys = [column.key for column in made.columns]
+    return [dict(zip(keys, row, strict=True)) for row in made.rows]
+
+
+def test_an_experiment_has_a_line_of_ours_and_one_of_the_papers():
+    ours, paper = rows({"here": study({"random": [10.0, 12.0], "recency": [9.0, 10.0]})})
+    assert ours["experiment"] == paper["experiment"] == "CIFAR-10, ResNet (L=50), momentum, recipe paper"
+    assert (ours["random"], ours["recency"]) == ("11.00 ± 1.00 (2)", "9.50 ± 0.50 (2)")
+    assert ours["difference"].mean == pytest.approx(-1.5)
+    assert (paper["random"], paper["recency"], paper["difference"]) == ("10.2 ± 0.12", "9.79 ± 0.04", None)
+
+
+def test_a_shuffled_baseline_has_a_column_of_its_own_and_is_not_what_independent_draws_are_compared_with():
+    runs = study({"random": [10.0], "recency": [9.0]}, draws="independent")
+    ours, paper = rows({"here": runs + study({"random": [8.0]}, draws="systematic")})
+    assert (ours["random"], ours["random_shuffled"], ours["difference"].mean) == ("10.00 (1)", "8.00 (1)", -1)
+    assert paper["random_shuffled"] is None
+
+
+def test_what_was_not_run_or_not_finished_or_not_with_the_papers_options_is_not_shown():
+    runs = [*study({"random": [10.0]}), run("recency", 0, [9.0], done=False)]
+    (ours, _) = rows({"here": runs + study({"recency": [5.0]}, pressure=7.0)})
+    assert set(ours) == {"experiment", "whose", "random", "difference"}
+    assert ours["difference"] is None
+
+
+def test_each_folder_is_named_and_the_paper_is_left_out_where_it_says_nothing():
+    folders = {
+        "one": study({"random": [10.0], "online": [9.5]}),
+        "two": study({"random": [20.0]}, data="flowers-102", net="efficientnet-lite0"),
+    }
+    first, paper, second = rows(folders, links=True)
+    assert first["experiment"] == "[CIFAR-10, ResNet (L=50), momentum, recipe paper](one/)"
+    assert (paper["experiment"], paper["whose"]) == ("", "paper")
+    assert second["experiment"].endswith("](two/)")
+    assert (second["random"], second["online"]) == ("20.00 (1)", None)
