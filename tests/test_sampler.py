@@ -278,3 +278,10 @@ def test_all_ranks_make_the_same_number_of_steps(samples, batch, world):
     assert len(steps) == 1
     tail = samples % batch
     assert len(set(drawn)) == samples - (tail if tail < world else 0)
+
+
+def test_a_sampler_shows_how_it_was_built():
+    sampler = AdaptiveSampler(RandomBatch(12, 3, 4), batch_size=4, seed=7, rank=1, world_size=2)
+    named = repr(sampler)
+    assert eval(named) is not sampler
+    assert repr(eval(named)) == named

@@ -625,6 +625,8 @@ def _own_configs(
 def _formats(out: Path | None, form: str | None) -> tuple[str, ...]:
     """The formats of an export: as told, as the file's name says, or all."""
     ending = out.suffix[1:] if out is not None else ""
+    if ending.isalpha() and ending not in FORMATS:  # not the end of a name such as v1.2
+        raise ValueError(f"--out must end in .csv or .parquet, or have no ending for both, got {out}")
     if form is not None and ending in FORMATS and form != ending:
         raise ValueError(f"--format must be {ending}, since --out ends so, got {form!r}; give one of them")
     return (form,) if form is not None else (ending,) if ending in FORMATS else FORMATS

@@ -84,6 +84,14 @@ class AdaptiveSampler(Sampler[int]):
             raise ValueError(f"rank must be less than world_size = {world_size}, got {rank}")
         self.rank, self.world_size = rank, world_size
 
+    def __repr__(self) -> str:
+        """As it is built."""
+        shares = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
+        return (
+            f"AdaptiveSampler({self.selector!r}, batch_size={self.batch_size}, seed={self.seed}, "
+            f"draws={self.draws!r}{shares})"
+        )
+
     def __len__(self) -> int:
         """How many indices a whole epoch gives to this rank."""
         full, tail = divmod(self._drawn_in_all, self.batch_size)

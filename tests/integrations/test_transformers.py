@@ -188,6 +188,22 @@ def test_an_output_without_logits_is_refused_with_what_it_holds(trainer, form, h
         trainer(uniform(), model=Scoring).train()
 
 
+def test_labels_that_the_trainer_cannot_tell_are_asked_for(trainer):
+    class Targeted(Model):
+        def forward(self, x, target):
+            return super().forward(x, target)
+
+    def renamed(data):
+        return [{"x": sample["x"], "target": sample["label"]} for sample in data]
+
+    with pytest.raises(
+        ValueError, match=r"label_names must name .* Targeted.forward .*label_names=\['targets'\]"
+    ):
+        trainer(uniform(), model=Targeted, wrap=renamed).train()
+    named = trainer(uniform(), model=Targeted, wrap=renamed, label_names=["target"])
+    assert named.train().global_step == 6
+
+
 def test_logits_that_lie_elsewhere_are_reported_by_an_own_report(trainer):
     from carpediem.integrations.transformers import AdaptiveTrainer
 

@@ -90,6 +90,10 @@ def test_the_command_writes_the_file_and_format_that_it_is_told(study, tmp_path)
     ("arguments", "message"),
     [
         (("--format", "xls"), "error: --format must be csv or parquet, got 'xls'"),
+        (
+            ("--out", "x.json"),
+            "error: --out must end in .csv or .parquet, or have no ending for both, got x.json",
+        ),
         (("--out", "x.csv", "--format", "parquet"), "error: --format must be csv, since --out ends so"),
         (
             ("--method", "magic"),

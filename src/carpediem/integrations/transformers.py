@@ -100,6 +100,11 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
         indices = inputs.pop(INDICES, None)
         if indices is None:  # evaluation
             return super().compute_loss(model, inputs, return_outputs=return_outputs, **named)
+        if not self.label_names:
+            raise ValueError(
+                f"label_names must name the argument of {type(model).__name__}.forward that takes the labels, and none "
+                "has 'label' in its name; give TrainingArguments(label_names=['targets']), or as it is called"
+            )
         labels = inputs[self.label_names[0]]
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True, **named)
         self.report(indices, labels, outputs)

@@ -256,7 +256,20 @@ class Selector(ABC):
                 "on_nonfinite='skip' passes over such batches and counts them"
             )
 
+    def __repr__(self) -> str:
+        """As it is built, but for what has no say in what is drawn.
+
+        >>> from carpediem import RandomBatch
+        >>> RandomBatch(num_samples=60, num_classes=10, epochs=20)
+        RandomBatch(num_samples=60, num_classes=10, epochs=20, warm_up=0, draws='systematic')
+        """
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in self._settings().items())})"
+
     # -- checkpoints -------------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        """Sizes and options: what a state must have been made with."""
+        return {name: getattr(self, name) for name in self._PLAIN} | self._options
 
     def state_dict(self) -> dict[str, Any]:
         """All that affects what is drawn next, as a flat dictionary of tensors, numbers and strings."""
@@ -266,7 +279,7 @@ class Selector(ABC):
                 "call carpediem.distributed.merge on every rank first"
             )
         state: dict[str, Any] = {"method": type(self).__name__, "epoch": self.epoch}
-        state |= {name: getattr(self, name) for name in self._PLAIN} | self._options
+        state |= self._settings()
         state |= {f"state.{name}": tensor.clone() for name, tensor in self._tensors.items()}
         return state | {f"distribution.{k}": v for k, v in self._distribution.state_dict().items()}
 
@@ -276,7 +289,7 @@ class Selector(ABC):
         Raises:
             ValueError: the state is of another method, size or option; nothing was changed.
         """
-        own = {"method": type(self).__name__, **{n: getattr(self, n) for n in self._PLAIN}, **self._options}
+        own = {"method": type(self).__name__, **self._settings()}
         for name in (*own, "epoch"):
             if name not in state:
                 raise ValueError(f"the state has no {name!r}; it is no state of {own['method']}")
