@@ -1,15 +1,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LAB := $(VENV)/.lab
 STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: venv test lint types unit demo bench clean
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(LAB): pyproject.toml constraints.txt
+	@echo "installing PyTorch and the lab into $(VENV), a minute or so"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(INSTALL) -e '.[lab]'
+	touch $@
+
+$(STAMP): $(LAB)
+	@echo "installing what the tests need too, a minute or two"
+	$(INSTALL) -e '.[dev]'
 	touch $@
 
 test: lint types unit
@@ -25,8 +33,8 @@ types: venv
 unit: venv
 	$(BIN)/pytest -n 2
 
-demo: venv
-	$(BIN)/carpediem compare --out demo
+demo: $(LAB)
+	OMP_NUM_THREADS=1 $(BIN)/carpediem compare --out demo  # with more, tiny networks crawl on a busy machine
 	@echo "the report, to open in a browser:"
 	@$(BIN)/carpediem report demo
 

@@ -231,11 +231,12 @@ def main() -> None:
         "machine": describe_machine(device),
         "versions": describe_versions(),
         "source": source_fingerprint(lab=True),
+        "recipe": options.recipe,
         "found": {},
     }
     if options.json and options.json.exists():
         before = json.loads(options.json.read_text(encoding="utf-8"))
-        if all(before.get(name) == about[name] for name in ("machine", "versions", "source")):
+        if _same(before) == _same(about):
             about["found"] = before["found"]
     for net in options.net:
         bench = Bench(_config(options.recipe, net), data, device, options.steps)
@@ -244,12 +245,20 @@ def main() -> None:
                 bench.runs(options.runs, profile=options.profile)
             else:
                 getattr(bench, case)()
-        add_shares(net, bench.found, device)
-        for what, value, bar, verdict in bars(net, bench.found):
+        found = about["found"].get(net, {}) | bench.found
+        add_shares(net, found, device)
+        for what, value, bar, verdict in bars(net, found):
             print(f"{net:15} {what:34} {value:>12}   {bar:9} {verdict}")
-        about["found"][net] = about["found"].get(net, {}) | bench.found
+        about["found"][net] = found
         if options.json:
             options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _same(about: dict[str, Any]) -> list[Any]:
+    """What must be the same for two parts of one measurement. Not the commit: writing the file already changes that."""
+    machine = about.get("machine", {})
+    versions = {name: value for name, value in machine.get("versions", {}).items() if name != "commit"}
+    return [machine.get("machine"), versions, *(about.get(name) for name in ("versions", "source", "recipe"))]
 
 
 def _config(recipe_name: str, net: str) -> RunConfig:

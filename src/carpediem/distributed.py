@@ -136,11 +136,18 @@ def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
         return _settings(sampler.selector) | own | {"sampler.world_size": sampler.world_size}
     state = sampler.state_dict()
     del state["state.faults"]  # which each rank counts for itself
-    # Column N takes what must not be kept, and a device may write there in any order.
     return {
-        f"selector.{name}": _digest(value[..., : sampler.num_samples]) if isinstance(value, Tensor) else value
+        f"selector.{name}": _digest(_kept(value, sampler.num_samples)) if isinstance(value, Tensor) else value
         for name, value in state.items()
     }
+
+
+def _kept(tensor: Tensor, num_samples: int) -> Tensor:
+    """A tensor of the state without its place N, which takes what must not be kept, on a device in any order."""
+    for axis, size in enumerate(tensor.shape):
+        if size == num_samples + 1:
+            return tensor.narrow(axis, 0, num_samples)
+    return tensor
 
 
 def _digest(tensor: Tensor) -> str:

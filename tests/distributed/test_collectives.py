@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from carpediem import RecencyBias
+from carpediem import RandomBatch
 from carpediem.distributed import _settings
 from processes import python
 
@@ -121,10 +121,15 @@ def test_observations_travel_over_nccl_from_selectors_on_host_and_device(backend
     python("-c", NCCL, backend)
 
 
-def test_what_a_device_dropped_in_another_order_is_no_difference_between_ranks():
-    selector = RecencyBias(8, 3, 4, window=1, warm_up=1)
+@pytest.mark.parametrize("shape", [(9,), (2, 9), (9, 2)])
+def test_what_a_device_dropped_in_another_order_is_no_difference_between_ranks(shape):
+    selector = RandomBatch(8)
+    values = torch.zeros(shape)
+    selector.add_state("values", values)
+    selector.add_state("steps", torch.zeros(()))
     before = _settings(selector)
-    selector.history.labels[0, 8] = 1  # where what must not be kept goes
+    samples = values.movedim(shape.index(9), 0)
+    samples[8] = 1  # where what must not be kept goes
     assert _settings(selector) == before
-    selector.history.labels[0, 7] = 1
+    samples[7] = 1
     assert _settings(selector) != before

@@ -30,7 +30,10 @@ def vectors(channels, device):
 
 
 def running(channels, device):
-    return torch.zeros(channels, device=device), torch.ones(channels, device=device)
+    """A mean and a variance, not those of a new norm: both are to be moved."""
+    random = torch.Generator().manual_seed(channels + 1)
+    mean, spread = torch.randn(channels, generator=random), torch.rand(channels, generator=random)
+    return mean.to(device), (spread + 0.5).to(device)
 
 
 def counters(device):
@@ -47,16 +50,25 @@ def dropout(rate, layer, device):
 
 def close(found, expected):
     """Equal up to rounding, which may take a value in ten thousand across ReLU's corner, and its gradient with it."""
-    found, expected = found.detach().double(), expected.detach().double()
-    sums = found.dim() == 1  # over many values, one of which may have crossed the corner
-    apart = (found - expected).abs() > (2e-2 if sums else 1e-4) * expected.abs().max() + 1e-6
+    apart = difference(found, expected) > 1e-4 * expected.detach().abs().max() + 1e-6
     assert apart.double().mean() <= 1e-4, f"{int(apart.sum())} of {apart.numel()} values differ"
+
+
+def close_gradients(found, expected):
+    """The same of gradients. Those of a norm are sums over many values, one of which may have crossed the corner."""
+    if found.dim() > 1:
+        close(found, expected)
+    else:
+        assert difference(found, expected).max() <= 2e-2 * expected.abs().max() + 1e-6
+
+
+def difference(found, expected):
+    return (found.detach().double() - expected.detach().double()).abs()
 
 
 def alike(found, expected):
     """Equal up to what bf16 makes of it on the way, with plain PyTorch as well."""
-    found, expected = found.detach().double(), expected.detach().double()
-    apart = (found - expected).norm() / expected.norm()
+    apart = difference(found, expected).norm() / expected.detach().double().norm()
     assert apart < 0.12, f"{float(apart):.4f} of the norm apart"
 
 
@@ -78,12 +90,10 @@ def check_norm_relu(device, shape, rate, *, joins):
     expected = by_torch(torch.relu(batch_norm(total, *plains, weight, bias, True, MOMENTUM, EPS)))
     inputs = [x, weight, bias, *([branch] if joins else [])]
     outputs = (total, expected) if joins else (expected,)
-    for one, other in zip(
-        (*found, *ours, *gradients(found, inputs)),
-        (*outputs, *plains, *gradients(outputs, inputs)),
-        strict=True,
-    ):
+    for one, other in zip((*found, *ours), (*outputs, *plains), strict=True):
         close(one, other)
+    for one, other in zip(gradients(found, inputs), gradients(outputs, inputs), strict=True):
+        close_gradients(one, other)
     assert not arrivals.any()
     tested = norm_relu.in_testing(x, norm)
     close(tested, torch.relu(batch_norm(x, *ours, weight, bias, False, MOMENTUM, EPS)))
@@ -91,7 +101,10 @@ def check_norm_relu(device, shape, rate, *, joins):
 
 def check_bottleneck(device, shape, width, outputs, stride, rate):
     """In bf16 on a device, as these kernels are used; in float32, and closely, where they are interpreted."""
-    dtype, equal = (torch.float32, close) if device == "cpu" else (torch.bfloat16, alike)
+    on_device = device != "cpu"
+    dtype, equal, equal_gradients = (
+        (torch.bfloat16, alike, alike) if on_device else (torch.float32, close, close_gradients)
+    )
     wide, channels = images(*shape, device=device), shape[1]
     x = wide.detach().to(dtype).requires_grad_()
     by_kernel, by_torch = dropout(rate, 3, device)
@@ -109,7 +122,7 @@ def check_bottleneck(device, shape, width, outputs, stride, rate):
     block = bottleneck.Block(tuple(norms), by_kernel, stride, following)
     found, seen = bottleneck.in_training(x, None, block, *convolutions, projection)
     inputs = [x, *chain(*affines[:3]), *convolutions, *([projection] if projects else [])]
-    ours_found = [found, seen.mean, 1 / seen.rstd.square() - EPS, *chain(*ours), *gradients([found], inputs)]
+    backward = gradients([found], inputs)
 
     def activated(value, number):
         return torch.relu(batch_norm(value, *plains[number], *affines[number], True, MOMENTUM, EPS))
@@ -122,9 +135,15 @@ def check_bottleneck(device, shape, width, outputs, stride, rate):
     expected = expected + (conv2d(active, kernels[3], stride=stride) if projects else x)
     activated(expected, 3)  # moves the running statistics
     moments = expected.mean((0, 2, 3)), expected.var((0, 2, 3), correction=0)
-    backward = gradients([expected], [x, *chain(*affines[:3]), *kernels])
-    for one, other in zip(ours_found, [expected, *moments, *chain(*plains), *backward], strict=True):
+    for one, other in zip(
+        (found, seen.mean, 1 / seen.rstd.square() - EPS, *chain(*ours)),
+        (expected, *moments, *chain(*plains)),
+        strict=True,
+    ):
         equal(one, other)
+    plainly = gradients([expected], [x, *chain(*affines[:3]), *kernels])
+    for one, other in zip(backward, plainly, strict=True):
+        equal_gradients(one, other)
     assert not any(norm.arrivals.any() for norm in (*norms, following))
 
 
@@ -156,7 +175,7 @@ def check_dense_block(device, shape, growth, depth, rate):
     for one, other in zip(
         gradients([found], [x, *weights]), gradients([expected], [x, *weights]), strict=True
     ):
-        close(one, other)
+        close_gradients(one, other)
     for layer, (mean, variance) in zip(layers, plains, strict=True):
         close(layer.running_mean, mean)
         close(layer.running_var, variance)
@@ -173,6 +192,7 @@ def check_pooling(device, shape, rate):
 
 
 def check_all(device):
+    torch.backends.cudnn.allow_tf32 = False
     check_norm_relu(device, (4, 32, 8, 8), 0.0, joins=False)
     check_norm_relu(device, (3, 20, 5, 7), 0.0, joins=True)  # neither rows nor columns fill their tiles
     check_norm_relu(device, (8, 130, 9, 9), 0.2, joins=False)
@@ -182,6 +202,7 @@ def check_all(device):
     check_bottleneck(device, (4, 128, 8, 8), 32, 128, 1, 0.2)
     check_bottleneck(device, (3, 32, 9, 9), 32, 128, 1, 0.0)  # a tile is not full; the shortcut is projected
     check_bottleneck(device, (4, 128, 7, 9), 64, 256, 2, 0.2)  # odd sides
+    check_bottleneck(device, (8, 128, 9, 1), 32, 128, 2, 0.0)  # a stride that the width does not show
     check_pooling(device, (4, 70, 8, 6), 0.2)
     check_pooling(device, (4, 20, 9, 7), 0.0)  # odd sides
 

@@ -34,6 +34,15 @@ def test_a_batch_on_the_cpu_goes_through_plain_pytorch():
     assert not takes_kernels(torch.zeros(2, 3, 4, 4).contiguous(memory_format=torch.channels_last))
 
 
+@needs_triton
+@pytest.mark.parametrize(("kilobytes", "stages"), [(99, 2), (163, 3), (227, 3)])
+def test_fewer_tiles_are_on_their_way_where_they_would_not_fit(monkeypatch, kilobytes, stages):
+    from carpediem.lab.kernels import product
+
+    monkeypatch.setattr(product, "_shared_memory", lambda _: kilobytes * 1024)
+    assert product.forward_plan(256).on(torch.device("cuda")).stages == stages
+
+
 @needs_cuda
 @pytest.mark.parametrize("name", ["resnet-50", "densenet-40-12"])
 def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_without(name):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, group_cells, paired_difference
-from carpediem.lab.table import Column, Table, Value, estimate_text
-from carpediem.lab.tables import config_title
+from carpediem.lab.table import Column, Table, Value
+from carpediem.lab.tables import setting_titles
 
 # (key, method, draws where they matter, title)
 _COLUMNS = (
@@ -38,16 +39,20 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
         for name, records in folders.items()
         for own in _experiments([cell for cell in group_cells(records) if cell.is_default and cell.runs])
     ]
+    everything = [cell for _, own in experiments for cell in own]
+    called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
     columns = [column for column in _COLUMNS if any(_cell(own, column) is not None for _, own in experiments)]
     rows: list[tuple[Value, ...]] = []
     for name, own in experiments:
         config = own[0].config
-        title = f"[{config_title(config)}]({name}/)" if links else config_title(config)
-        rows.append((title, "ours", *(_measured(_cell(own, column)) for column in columns), _difference(own)))
+        title = called[own[0].setting]
+        title = f"[{title}]({name}/)" if links else title
+        found = [None if (cell := _cell(own, column)) is None else cell.best_error for column in columns]
+        rows.append((title, "ours", *found, _difference(own)))
         published = [_published(config, column) for column in columns]
         if any(published):
             rows.append(("" if links else title, "paper", *published, None))
-    titles = [Column(key, title) for key, _, _, title in columns]
+    titles = [Column(key, title, "error of seeds") for key, _, _, title in columns]
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"))
     return Table("Best test error (%)", _NOTE, (*heading, *titles, _DIFFERENCE), rows, grouped=1)
 
@@ -63,18 +68,15 @@ def _cell(own: list[Cell], column: tuple[str, str, str | None, str]) -> Cell | N
     return max(fitting, key=lambda cell: len(cell.runs), default=None)
 
 
-def _measured(cell: Cell | None) -> str | None:
-    if cell is None or cell.best_error is None:
-        return None
-    return f"{estimate_text(cell.best_error)} ({len(cell.runs)})"
-
-
-def _published(config: dict[str, object], column: tuple[str, str, str | None, str]) -> str | None:
+def _published(config: dict[str, Any], column: tuple[str, str, str | None, str]) -> paper.Published | None:
+    """What the paper has for a run of its own recipe and length."""
     key, method, _, _ = column
-    if key == "random_shuffled":  # how the paper's Random Batch drew is known of its released code alone
+    is_papers = config["recipe"] == "fine-tuning" or (
+        config["recipe"] == "paper" and config.get("iterations") == paper.ITERATIONS
+    )
+    if key == "random_shuffled" or not is_papers:  # its Random Batch is known to have drawn independently
         return None
-    found = paper.best_error(str(config["net"]), str(config["data"]), str(config["optimizer"]), method)
-    return None if found is None else str(found)
+    return paper.best_error(config["net"], config["data"], config["optimizer"], method)
 
 
 def _difference(own: list[Cell]) -> Value:

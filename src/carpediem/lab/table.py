@@ -15,7 +15,7 @@ from carpediem.lab.results import Estimate, PairedDifference
 
 DASH = "—"
 Value = str | int | float | Estimate | PairedDifference | Published | None
-Kind = Literal["text", "count", "percent", "seconds", "error", "difference"]
+Kind = Literal["text", "count", "percent", "seconds", "error", "error of seeds", "difference"]
 
 
 @dataclass(frozen=True)
@@ -150,17 +150,13 @@ def row_texts(table: Table, row: tuple[Value, ...]) -> list[str]:
     return [_text(column, value) for column, value in zip(table.columns, row, strict=True)]
 
 
-def estimate_text(value: Estimate) -> str:
-    """An estimate as people read it."""
-    error = "" if value.error is None else f" ± {value.error:.2f}"
-    return f"{_percent(value.mean)}{error}"
-
-
 def _text(column: Column, value: Value) -> str:
     if value is None:
         return DASH
     if isinstance(value, Estimate):
-        return estimate_text(value)
+        error = "" if value.error is None else f" ± {value.error:.2f}"
+        seeds = f" ({value.count})" if column.kind == "error of seeds" else ""
+        return f"{_percent(value.mean)}{error}{seeds}"
     if isinstance(value, PairedDifference):
         bounds = [_signed(bound) for bound in (value.low, value.high) if bound is not None]
         interval = f" [{', '.join(bounds)}]" if bounds else ""
@@ -191,6 +187,9 @@ def _percent(value: float) -> str:
 
 def _parts(column: Column, value: Value) -> dict[str, Any]:
     key = column.key
+    if column.kind == "error of seeds":
+        seeds = {f"{key}_seeds": value.count if isinstance(value, Estimate) else None}
+        return _parts(replace(column, kind="error"), value) | seeds
     if column.kind == "error":
         if isinstance(value, Estimate):
             return {key: value.mean, f"{key}_standard_error": value.error}

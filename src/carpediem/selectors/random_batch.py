@@ -15,8 +15,7 @@ class RandomBatch(Selector):
 
     Args:
         num_samples: N.
-        num_classes: k.
-        epochs: how many epochs will be trained.
+        num_classes, epochs: as the other methods take them; of no use to this one.
         draws: "systematic" is the usual shuffle, each sample once an epoch; "independent" draws each batch anew,
             as the authors' released code does, which reaches about 63% of the samples in an epoch.
 
@@ -27,7 +26,13 @@ class RandomBatch(Selector):
     learns = False
 
     def __init__(
-        self, num_samples: int, num_classes: int, epochs: int, *, draws: Draws = "systematic", **common: Any
+        self,
+        num_samples: int,
+        num_classes: int | None = None,
+        epochs: int | None = None,
+        *,
+        draws: Draws = "systematic",
+        **common: Any,
     ) -> None:
         if draws not in DRAWS:
             raise ValueError(f"draws must be one of {', '.join(DRAWS)}, got {draws!r}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
 from carpediem.lab.dropout import Drop
@@ -20,10 +21,10 @@ from carpediem.lab.kernels.norm_relu import (
     Statistics,
     activate,
     gradient,
-    packed,
     sum_gradients,
     take_statistics,
 )
+from carpediem.lab.kernels.parts import convolution_with, packed
 from carpediem.lab.kernels.product import Later, multiply, multiply_backward
 
 
@@ -62,26 +63,29 @@ class BottleneckFunction(torch.autograd.Function):
         inside, inside_seen = multiply(x, seen, first, None, matrix1, None, second)
         assert inside_seen is not None
         active = activate(inside, inside_seen, second, None)
-        spread = torch.ops.aten.convolution(active, kernel, None, *_convolution(block.stride))
+        spread = torch.ops.aten.convolution(active, kernel, None, *convolution_with(block.stride))
         _, spread_seen = take_statistics(spread, None, third)
         shortcut, corner = x, None
         if projection is not None:
             corner = activate(packed(x[:, :, :: block.stride, :: block.stride]), seen, first, None)
             shortcut = linear(_rows(corner), projection.flatten(1)).permute(0, 3, 1, 2)
         out, out_seen = multiply(spread, spread_seen, third, block.drop, matrix3, shortcut, block.following)
-        ctx.save_for_backward(x, inside, active, spread, corner, matrix1, kernel, matrix3, projection)
+        # All the weights, so that autograd sees whether they were changed since.
+        ctx.save_for_backward(x, inside, active, spread, corner, *weights)
         ctx.block, ctx.seen = block, (seen, inside_seen, spread_seen)
         return out, out_seen
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, dout: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        x, inside, active, spread, corner, matrix1, kernel, matrix3, projection = ctx.saved_tensors
+        x, inside, active, spread, corner, *weights = ctx.saved_tensors
+        *_, matrix1, kernel, matrix3, projection = weights
         (first, second, third), (seen, inside_seen, spread_seen) = ctx.block.norms, ctx.seen
         dout = packed(dout)
         before, sums3, dmatrix3 = multiply_backward(spread, spread_seen, third, ctx.block.drop, matrix3, dout)
         dspread = gradient(spread, before, None, spread_seen, third, sums3, None)
         dactive, dkernel, _ = torch.ops.aten.convolution_backward(
-            dspread, active, kernel, None, *_convolution(ctx.block.stride), [True, True, False]
+            dspread, active, kernel, None, *convolution_with(ctx.block.stride), [True, True, False]
         )
         dactive = packed(dactive)
         sums2 = sum_gradients(inside, dactive, inside_seen, second, None)
@@ -90,7 +94,9 @@ class BottleneckFunction(torch.autograd.Function):
             dprojection = (_rows(dout).flatten(0, 2).T @ _rows(corner).flatten(0, 2)).view_as(projection)
             dcorner = linear(_rows(dout), projection.flatten(1).T).permute(0, 3, 1, 2)
         later = Later(inside, inside_seen, second, sums2)
-        before, sums1, dmatrix1 = multiply_backward(x, seen, first, None, matrix1, dactive, later, dcorner)
+        before, sums1, dmatrix1 = multiply_backward(
+            x, seen, first, None, matrix1, dactive, later, dcorner, ctx.block.stride
+        )
         dx = gradient(x, before, dout if projection is None else None, seen, first, sums1, None)
         return dx, None, None, *sums1, *sums2, *sums3, dmatrix1, dkernel, dmatrix3, dprojection
 
@@ -107,11 +113,6 @@ def in_training(
     norms = [tensor for norm in block.norms for tensor in (norm.weight, norm.bias)]
     out, out_seen = BottleneckFunction.apply(x, seen, block, *norms, *convolutions)
     return out, out_seen
-
-
-def _convolution(stride: int) -> tuple[object, ...]:
-    """stride, padding, dilation, transposed, …, groups."""
-    return [stride, stride], [1, 1], [1, 1], False, [0, 0], 1
 
 
 def _rows(images: Tensor) -> Tensor:

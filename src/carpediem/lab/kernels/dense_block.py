@@ -20,6 +20,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from carpediem.lab.dropout import Drop
 from carpediem.lab.kernels.parts import (
@@ -27,16 +28,17 @@ from carpediem.lab.kernels.parts import (
     affine,
     all_moments,
     all_sums,
+    convolution_with,
     drop_arguments,
     is_last,
     kept,
     leave_sums,
+    packed,
     rows_of,
     salted,
 )
 
 STAGES = 3  # of the programs with sums
-CONVOLUTION = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)  # stride, padding, dilation, transposed, …, groups
 
 
 @triton.jit(do_not_specialize=["layer", "threshold"])
@@ -297,6 +299,7 @@ class DenseBlockFunction(torch.autograd.Function):
         return run.block
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, dblock: Tensor) -> tuple[Tensor | None, ...]:
         block, mean, rstd, arrivals, *saved = ctx.saved_tensors
         count = len(ctx.slices) - 1
@@ -309,9 +312,9 @@ class DenseBlockFunction(torch.autograd.Function):
             active, kernel = actives[number], kernels[number]
             dnew = _finished(block, dblock, mean, rstd, missing, ctx.slices[number + 1], kernel.shape[0])
             dactive, dkernel, _ = torch.ops.aten.convolution_backward(
-                dnew, active, kernel, None, *CONVOLUTION, [True, True, False]
+                dnew, active, kernel, None, *convolution_with(1), [True, True, False]
             )
-            dactive = dactive.contiguous(memory_format=torch.channels_last)
+            dactive = packed(dactive)
             dweight, dbias = torch.empty((2, len(weight)), device=block.device)
             cut = Cut.of(active)
             sums = cut.summing(STAGES)
@@ -418,7 +421,7 @@ def _run(
             ROWS=cut.rows,
             COLUMNS=cut.columns,
         )
-        new = torch.ops.aten.convolution(active, kernel, None, *CONVOLUTION)
+        new = torch.ops.aten.convolution(active, kernel, None, *convolution_with(1))
         slices.append(_Slice(channels, growth, None if testing else layer.drop))
         _appended(new, slices[-1], block, mean, rstd, arrivals, eps)
         actives.append(active)
@@ -447,7 +450,7 @@ def _padded(convolutions: Sequence[Tensor]) -> list[Tensor]:
 def _appended(
     source: Tensor, place: _Slice, block: Tensor, mean: Tensor, rstd: Tensor, arrivals: Tensor, eps: float
 ) -> None:
-    source = source.contiguous(memory_format=torch.channels_last)
+    source = packed(source)
     cut = Cut.of(source[:, : place.count])
     sums = cut.summing(STAGES)
     parts = source.new_empty((2, sums.parts, cut.C), dtype=torch.float32)

@@ -8,9 +8,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from carpediem.lab.dropout import Drop
-from carpediem.lab.kernels.parts import Cut, drop_arguments, kept, salted
+from carpediem.lab.kernels.parts import Cut, drop_arguments, kept, packed, salted
 
 
 @triton.jit(do_not_specialize=["layer", "threshold"])
@@ -91,8 +92,9 @@ class DropAndPoolFunction(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None]:
-        dy = dy.contiguous(memory_format=torch.channels_last)
+        dy = packed(dy)
         dx = torch.empty(ctx.shape, dtype=dy.dtype, device=dy.device, memory_format=torch.channels_last)
         _launch(_spread, Cut.of(dx), dy, dx, ctx.shape[2:], ctx.drop)
         return dx, None

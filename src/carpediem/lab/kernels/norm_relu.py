@@ -15,6 +15,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from carpediem.lab.dropout import Drop
 from carpediem.lab.kernels.parts import (
@@ -28,6 +29,7 @@ from carpediem.lab.kernels.parts import (
     kept,
     leave_sums,
     move_running,
+    packed,
     rows_of,
     salted,
     through_statistics,
@@ -401,25 +403,23 @@ class NormReLUFunction(torch.autograd.Function):
         drop: Drop | None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         total, seen = take_statistics(x, branch, norm)
-        ctx.save_for_backward(total)
+        ctx.save_for_backward(
+            total, weight, bias
+        )  # the latter so that autograd sees whether they were changed since
         ctx.seen, ctx.norm, ctx.drop, ctx.has_branch = seen, norm, drop, branch is not None
         ctx.set_materialize_grads(False)
         y = activate(total, seen, norm, drop)
         return y if branch is None else (total, y)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         *of_total, dy = (g if g is None else packed(g) for g in gradients)
         assert dy is not None
-        (x,), seen, norm, drop = ctx.saved_tensors, ctx.seen, ctx.norm, ctx.drop
+        (x, _, _), seen, norm, drop = ctx.saved_tensors, ctx.seen, ctx.norm, ctx.drop
         sums = sum_gradients(x, dy, seen, norm, drop)
         dx = gradient(x, dy, of_total[0] if of_total else None, seen, norm, sums, drop)
         return dx, dx if ctx.has_branch else None, *sums, None, None
-
-
-def packed(images: Tensor) -> Tensor:
-    """In the layout that the kernels want."""
-    return images.contiguous(memory_format=torch.channels_last)
 
 
 def in_training(x: Tensor, norm: Norm, drop: Drop | None) -> Tensor:

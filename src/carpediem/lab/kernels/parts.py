@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -210,3 +211,13 @@ def drop_arguments(drop: Drop | None, anything: Tensor) -> tuple[Tensor, int, in
         return anything, 0, 0, 1.0
     salt = drop.layer * 0x3C6EF35F % 2**31
     return drop.seed, salt, int(drop.rate * 2**31), 1 / (1 - drop.rate)
+
+
+def packed(images: Tensor) -> Tensor:
+    """In the layout that the kernels want."""
+    return images.contiguous(memory_format=torch.channels_last)
+
+
+def convolution_with(stride: int) -> tuple[object, ...]:
+    """What torch's own 3×3 convolution and its backward take: stride, padding, dilation, transposed, …, groups."""
+    return [stride, stride], [1, 1], [1, 1], False, [0, 0], 1

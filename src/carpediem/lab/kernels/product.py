@@ -8,7 +8,8 @@ matrix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 import triton
@@ -32,6 +33,9 @@ from carpediem.lab.kernels.parts import (
     through_statistics,
 )
 
+ROOMY = (
+    160 * 1024
+)  # bytes that the programs of a multiprocessor share, for the largest products at three stages
 ADDED, ADDED_AT_ONCE = 32, 64  # elements of a matrix that a program adds up, and parts that it reads at once
 
 
@@ -53,11 +57,23 @@ class Plan:
     rows: int = 64
     stages: int = 3
 
+    def on(self, device: torch.device) -> Plan:
+        """The plan for a device: one tile less is on its way where the tiles would not fit."""
+        if device.type != "cuda" or _shared_memory(device) >= ROOMY:
+            return self
+        return replace(self, stages=2)
+
     def parts(self, rows: int, columns: int) -> tuple[int, int]:
         """Programs along the rows, a power of two of which none is without work, and along the columns."""
         blocks = columns // min(columns, self.columns)
         most = min(-(-rows // self.rows), self.programs // blocks)
         return 1 << (most.bit_length() - 1), blocks
+
+
+@cache
+def _shared_memory(device: torch.device) -> int:
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return int(triton.runtime.driver.active.utils.get_device_properties(index)["max_shared_mem"])
 
 
 MANY_SMALL, FEW_LARGE = Plan(columns=128, programs=256, warps=4), Plan(columns=128, programs=128, warps=8)
@@ -269,8 +285,6 @@ def _product_gradient(
         if DROP:
             lower *= scale
         tl.store(dx + places, lower.to(dx.dtype.element_ty), mask)
-        if not EVEN:
-            lower = tl.where(mask, lower, 0.0)
         sums += by_thread(lower, ROWS, COLUMNS)
         products += by_thread(lower * value, ROWS, COLUMNS)
     places = (part * K + inner[:, None]) * N + columns[None, :]
@@ -314,7 +328,7 @@ def multiply(
         following: None where nobody asks for statistics; else its running ones are moved.
     """
     cut, outputs = Cut.of(x), weight.shape[0]
-    plan = forward_plan(cut.C)
+    plan = forward_plan(cut.C).on(x.device)
     programs, blocks = plan.parts(cut.M, outputs)
     out = x.new_empty((x.shape[0], *x.shape[2:], outputs)).permute(0, 3, 1, 2)
     found = None if following is None else Statistics.empty(following)
@@ -368,16 +382,17 @@ def multiply_backward(
     dout: Tensor,
     later: Later | None = None,
     dactive: Tensor | None = None,
+    stride: int = 1,
 ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor]:
     """The gradients of what the ReLU saw, of the norm's weight and bias, and of the matrix.
 
     Args:
         dout: the gradient of the product, or of the later norm's activations where one is given.
         later: the norm that followed.
-        dactive: another gradient of the activations, of every so many rows and columns of an image.
+        dactive: another gradient of the activations, of every `stride`-th row and column of an image.
     """
     cut, outputs = Cut.of(x), weight.shape[0]
-    plan = backward_plan(cut.C, outputs)
+    plan = backward_plan(cut.C, outputs).on(x.device)
     programs, blocks = plan.parts(cut.M, cut.C)
     dx = torch.empty_like(x)
     dweight, dbias = seen.mean.new_empty((2, cut.C))
@@ -418,7 +433,7 @@ def multiply_backward(
         scale,
         K=outputs,
         THROUGH_NORM=later is not None,
-        STRIDE=0 if dactive is None else -(-x.shape[3] // few.shape[3]),
+        STRIDE=0 if dactive is None else stride,
         DROP=drop is not None,
         EVEN=cut.M % plan.rows == 0,
         PARTS=programs,

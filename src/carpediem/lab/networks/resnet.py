@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from carpediem.lab.dropout import CountedDropout
-from carpediem.lab.kernel_use import takes_kernels
+from carpediem.lab.kernel_use import TOO_LARGE, takes_kernels
 from carpediem.lab.networks.initialise import initialise_convolutions
 from carpediem.lab.networks.norm_relu import NormReLU
 from carpediem.lab.networks.pointwise import Pointwise
@@ -72,6 +72,7 @@ class Bottleneck(nn.Module):
             and isinstance(self.dropout, CountedDropout)
             and all(NARROWEST <= size <= WIDEST and size & (size - 1) == 0 for size in sizes)
             and width <= WIDEST_INSIDE
+            and x.shape[0] * x.shape[2] * x.shape[3] * max(sizes) < TOO_LARGE
         )
 
     def _by_kernels(
@@ -79,12 +80,12 @@ class Bottleneck(nn.Module):
     ) -> tuple[Tensor, None, Statistics | None]:
         from carpediem.lab.kernels import bottleneck as kernels  # not before: it needs Triton
 
-        asks = after is not None and after._is_one_function(x)
+        follows = after if after is not None and after._is_one_function(x) else None
         block = kernels.Block(
             (self.norm1.for_kernels(), self.norm2.for_kernels(), self.norm3.for_kernels()),
             cast(CountedDropout, self.dropout).now(),
             self.conv2.stride[0],
-            after.norm1.for_kernels() if after is not None and asks else None,
+            None if follows is None else follows.norm1.for_kernels(),
         )
         projection = None if self.project is None else self.project.weight
         weights = (self.conv1.weight, self.conv2.weight, self.conv3.weight, projection)
