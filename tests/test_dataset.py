@@ -3,9 +3,9 @@ import pickle
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-from carpediem import Indexed
+from carpediem import AdaptiveSampler, Indexed, RandomBatch
 
 
 class Fetching(Dataset):
@@ -82,3 +82,9 @@ def test_what_has_no_items_is_refused_by_type():
 def test_an_empty_data_set_is_refused():
     with pytest.raises(ValueError, match="dataset must hold at least one sample, got an empty one"):
         Indexed([])
+
+
+def test_an_index_beyond_the_data_set_names_the_argument_that_made_it():
+    sampler = AdaptiveSampler(RandomBatch(50), batch_size=10)
+    with pytest.raises(IndexError, match=r"40 samples of the data set, got \d+; .* num_samples=40"):
+        list(DataLoader(Indexed(TensorDataset(torch.arange(40))), batch_size=10, sampler=sampler))

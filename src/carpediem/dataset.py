@@ -37,10 +37,20 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> tuple[int, Item]:
+        self._check([index])
         return index, self.dataset[index]
 
     def __getitems__(self, indices: list[int]) -> list[tuple[int, Item]]:
         """A whole batch at once, fetched at once where the data set can."""
+        self._check(indices)
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
         return list(zip(indices, items, strict=True))
+
+    def _check(self, indices: list[int]) -> None:
+        """Names the argument that asks for samples that there are none of."""
+        if (last := max(indices, default=0)) >= len(self):
+            raise IndexError(
+                f"index must be less than the {len(self)} samples of the data set, got {last}; build the selector with "
+                f"num_samples={len(self)}"
+            )

@@ -41,13 +41,14 @@ def all_tables(records: Iterable[RunRecord], *, empty: bool = False) -> list[Tab
     """The paper's tables, then a summary of every setting that they do not show in full.
 
     Args:
-        empty: also give the tables of the paper for which nothing has been run.
+        empty: also give the tables of the paper for which nothing has been run, at the end.
     """
     cells = group_cells(records)
     built = _paper_tables(cells)
     shown = {id(cell) for one in built for cell in one.shown}
     left = {cell.setting for cell in cells if id(cell) not in shown}
-    return [one.table for one in built if empty or one.shown] + _summaries(cells, left)
+    unrun = [one.table for one in built if empty and not one.shown]
+    return [one.table for one in built if one.shown] + _summaries(cells, left) + unrun
 
 
 def paper_tables(records: Iterable[RunRecord]) -> list[Table]:
@@ -180,7 +181,7 @@ def _times(recipe: str, cells: list[Cell]) -> _Built:
         Column("data", "Data"),
         Column("network", "Network"),
         Column("rival", "Rival"),
-        Column("target", "Rival's best (%)", "error"),
+        Column("target", "Best of the rival's mean curve (%)", "error"),
         Column("rival_seconds", "Rival (s)", "seconds"),
         Column("ours_seconds", "Recency Bias (s)", "seconds"),
         Column("reduction", "Less time (%)", "percent"),
@@ -191,7 +192,8 @@ def _times(recipe: str, cells: list[Cell]) -> _Built:
         Column("paper_reduction", "Paper: less time (%)", "percent"),
     )
     note = (
-        "Training until the rival's best test error, on the mean curves over the seeds; evaluation is not counted. "
+        "Training until the mean curve over the seeds reaches the lowest point of the rival's, which lies above the "
+        "mean of the seeds' own best errors; evaluation is not counted. "
         "Seconds depend on what else the machine did, iterations do not. "
         f"Paper: {paper.ICLR}.{_unfinished(shown)}"
     )
@@ -395,7 +397,7 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         Column("best_error", "Best test error (%)", "error"),
         Column("seeds", "Seeds", "count"),
         *(column for column, _ in differences),
-        Column("seconds_to_baseline", "Time to Random Batch's best (s)", "seconds"),
+        Column("seconds_to_baseline", "Time to the best of Random Batch's mean curve (s)", "seconds"),
         Column("fewer_iterations", "Fewer iterations (%)", "percent"),
         Column("seconds", "Seconds a run", "seconds"),
     )
@@ -404,8 +406,9 @@ def _summary(title: str, cells: list[Cell]) -> Table:
     else:
         name = method_name(baseline, cells)
         note = (
-            f"{_INTERVAL} Time and iterations to {name}'s best on "
-            "the mean curves over the seeds, without evaluation; seconds depend on what else the machine did."
+            f"{_INTERVAL} Time and iterations until the mean curve over the seeds reaches the lowest point of "
+            f"{name}'s, which lies above the mean of the seeds' own best errors; without evaluation. Seconds depend on "
+            "what else the machine did."
         )
     return Table(title, note + _unfinished(cells), columns, rows)
 
