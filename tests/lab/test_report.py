@@ -76,6 +76,12 @@ def test_an_unfinished_run_is_a_line_of_its_own_and_in_no_mean(study):
     assert run.name in str(data["obtained"])
 
 
+def test_the_page_begins_with_what_came_out(study):
+    (found,) = gather([study])["verdicts"]
+    assert found.startswith("Best test error against Random Batch")
+    assert "Recency Bias" in found
+
+
 def test_the_tables_are_those_of_the_tables_command(trained):
     made, shown = all_tables(read_runs(trained), empty=True), gather([trained])["tables"]
     assert [table["title"] for table in shown] == [table.title for table in made]

@@ -17,6 +17,7 @@ from .curves import convergence
 from .figures import ablations, grids, indices, losses
 from .obtained import obtained
 from .samples import galleries, strips
+from .verdict import verdict
 
 
 def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
@@ -42,6 +43,11 @@ def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
         "version": __version__,
         "title": ", ".join(dict.fromkeys(map(_name, places))),
         "summary": _summary(records, len(groups)),
+        "verdicts": [
+            f"{title}. {found}" if len(groups) > 1 else found
+            for title, group in zip(titles, groups.values(), strict=True)
+            if (found := verdict(group)) is not None
+        ],
         "settings": [
             _setting(places, title, group, damage)
             for title, group in zip(titles, groups.values(), strict=True)

@@ -16,6 +16,7 @@ function rebuild() {
   widths.disconnect();
   view.listeners.length = later.length = 0;
   document.getElementById("summary").textContent = data.summary;
+  document.getElementById("verdicts").replaceChildren(...data.verdicts.map((sentence) => el("p", {}, sentence)));
   document.getElementById("damage").replaceChildren(...data.damage.map((sentence) => missing(`Left out: ${sentence}`)));
   const setting = currentSetting();
   if (setting === undefined) return; // no run has begun

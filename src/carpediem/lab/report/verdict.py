@@ -1,0 +1,34 @@
+"""What came out, in a sentence for each setting."""
+
+from __future__ import annotations
+
+from carpediem.lab.results import Cell, baselines, method_name, paired_difference
+
+
+def verdict(cells: list[Cell]) -> str | None:
+    """Which methods differ from Random Batch by more than chance, or None where that cannot be said.
+
+    Each is compared with Random Batch as it draws itself, if that was run, by the paired difference of best test errors
+    and its 95% confidence interval.
+    """
+    better: list[str] = []
+    worse: list[str] = []
+    undecided: list[str] = []
+    for cell in cells:
+        rivals = [one for one in baselines(cells) if one.runs]
+        alike = [one for one in rivals if one.draws == cell.draws] or rivals
+        if cell.method == "random" or not cell.runs or not alike:
+            continue
+        difference = paired_difference(cell, alike[0])
+        if difference is None:
+            continue
+        name = method_name(cell, cells)
+        if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+            undecided.append(name)
+        else:
+            (better if difference.high < 0 else worse).append(f"{name} ({difference.mean:+.2f} points)")
+    found = [("better", better), ("worse", worse), ("not to be told apart", undecided)]
+    parts = [f"{word}: {', '.join(names)}" for word, names in found if names]
+    if not parts:
+        return None
+    return f"Best test error against Random Batch, by the 95% interval of the paired difference: {'; '.join(parts)}."
