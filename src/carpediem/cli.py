@@ -223,8 +223,41 @@ def tidy(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo(f"error: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 
-    wrapped.__signature__ = inspect.signature(command, eval_str=True)  # type: ignore[attr-defined]
+    wrapped.__signature__ = _signature(command)  # type: ignore[attr-defined]
     return wrapped
+
+
+def _signature(command: Callable[..., None]) -> inspect.Signature:
+    """A command's own, with the options of a run, where it takes `**settings`, before --out."""
+    own = inspect.signature(command, eval_str=True)
+    parameters = dict(own.parameters)
+    if parameters.pop("settings", None) is not None:
+        at = list(parameters).index("out")
+        shared = inspect.signature(_run_settings, eval_str=True).parameters
+        parameters = dict([*parameters.items()][:at]) | dict(shared) | dict([*parameters.items()][at:])
+    return own.replace(parameters=[*parameters.values()])
+
+
+def _run_settings(
+    recipe: Recipe = None,
+    optimizer: Optimizer = "momentum",
+    epochs: Epochs = None,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    learning_rate: Rate = None,
+    dropout: Dropout = None,
+    augmentation: Augmentation = None,
+    image_size: ImageSize = None,
+    warm_up: WarmUp = None,
+    window: Window = None,
+    pressure: Pressure = None,
+    schedule: Schedule = None,
+    draws: DrawsOption = None,
+    losses: Losses = None,
+    smoothness: Smoothness = None,
+    mode: Mode = None,
+) -> None:
+    """The options of `compare` and `train` that say how a run is trained."""
 
 
 def _version(wanted: bool) -> None:
@@ -249,23 +282,6 @@ def compare(
     net: Net = "small-cnn",
     methods: Methods = "random,online,active,recency",
     seeds: Seeds = 3,
-    recipe: Recipe = None,
-    optimizer: Optimizer = "momentum",
-    epochs: Epochs = None,
-    iterations: Iterations = None,
-    batch_size: BatchSize = None,
-    learning_rate: Rate = None,
-    dropout: Dropout = None,
-    augmentation: Augmentation = None,
-    image_size: ImageSize = None,
-    warm_up: WarmUp = None,
-    window: Window = None,
-    pressure: Pressure = None,
-    schedule: Schedule = None,
-    draws: DrawsOption = None,
-    losses: Losses = None,
-    smoothness: Smoothness = None,
-    mode: Mode = None,
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
@@ -275,13 +291,13 @@ def compare(
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
+    **settings: Any,
 ) -> None:
     """Train every method with every seed, the warm-up shared, and compare them."""
-    options = locals()
     share = Shard.parse(shard) if shard is not None else Shard(1, 1)
     with _cluster(ray) as cluster:
         where = chosen_device(device, cluster)
-        configs = _own_configs(options, _words(methods), range(seeds), where)
+        configs = _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings)
         study = Study(_folder(out, "compare", data, net), configs, name="compare")
         train_and_show(
             study.share(share.of(configs)),
@@ -303,33 +319,17 @@ def train(
         str, typer.Option(help="random, online, active or recency; random-shuffle says how it draws.")
     ] = "recency",
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    recipe: Recipe = None,
-    optimizer: Optimizer = "momentum",
-    epochs: Epochs = None,
-    iterations: Iterations = None,
-    batch_size: BatchSize = None,
-    learning_rate: Rate = None,
-    dropout: Dropout = None,
-    augmentation: Augmentation = None,
-    image_size: ImageSize = None,
-    warm_up: WarmUp = None,
-    window: Window = None,
-    pressure: Pressure = None,
-    schedule: Schedule = None,
-    draws: DrawsOption = None,
-    losses: Losses = None,
-    smoothness: Smoothness = None,
-    mode: Mode = None,
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
+    **settings: Any,
 ) -> None:
     """Train one run."""
-    options, where = locals(), chosen_device(device)
-    configs = _own_configs(options, [method], [seed], where)
+    where = chosen_device(device)
+    configs = _own_configs(data, net, data_dir, [method], [seed], where, settings)
     study = Study(_folder(out, "train", data, net), configs, name="train")
     train_and_show(study, device=where, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
 
@@ -605,20 +605,26 @@ def _cluster(address: str | None) -> AbstractContextManager[RayCluster | None]:
 
 
 def _own_configs(
-    options: dict[str, Any], methods: list[str], seeds: Iterable[int], device: str
+    data: str,
+    net: str,
+    data_dir: Path | None,
+    methods: list[str],
+    seeds: Iterable[int],
+    device: str,
+    settings: dict[str, Any],
 ) -> list[RunConfig]:
     """The runs that the options of `compare` and `train` describe."""
-    if options["epochs"] is not None and options["iterations"] is not None:
+    if settings["epochs"] is not None and settings["iterations"] is not None:
         raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
-    name = options["data"]
     return run_configs(
-        name,
-        lab_data.open_data(name, options["data_dir"], image_size=options["image_size"]),
-        recipe_name=options["recipe"] or ("demo" if name == "digits" else "modern"),
+        data,
+        lab_data.open_data(data, data_dir, image_size=settings["image_size"]),
+        recipe_name=settings["recipe"] or ("demo" if data == "digits" else "modern"),
         methods=methods,
         seeds=seeds,
         precision=chosen_precision(device),
-        **{key: options[key] for key in ("net", "optimizer", "epochs", *SETTINGS)},
+        net=net,
+        **{key: settings[key] for key in ("optimizer", "epochs", *SETTINGS)},
     )
 
 

@@ -1,6 +1,5 @@
 """Results against numpy and scipy, on records made by hand."""
 
-import hashlib
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from scipy import stats
 
 from carpediem.lab import paper
-from carpediem.lab.records import RunRecord
 from carpediem.lab.results import (
     baselines,
     best_error,
@@ -21,37 +19,7 @@ from carpediem.lab.results import (
     student_t,
     time_to_error,
 )
-
-CONFIG = {
-    "recipe": "paper",
-    "data": "cifar10",
-    "net": "resnet-50",
-    "optimizer": "momentum",
-    "iterations": 40_000,
-    "draws": "independent",
-    "window": 10,
-    "pressure": 100.0,
-    "schedule": "decayed",
-    "smoothness": 0.02,
-    "mode": "sample",
-    "losses": "observe",
-}
-
-
-def run(method, seed, errors, *, done=True, seconds=10.0, **config):
-    config = CONFIG | {"method": method, "seed": seed} | config
-    epochs = [
-        {
-            "epoch": n,
-            "iteration": 5 * (n + 1),
-            "train_loss": 1 / (n + 1),
-            "test_error": e,
-            "seconds": seconds * (n + 1),
-        }
-        for n, e in enumerate(errors)
-    ]
-    name = hashlib.sha256(str(config).encode()).hexdigest()[:12]
-    return RunRecord(name, config, epochs, {"finished": "2026-01-01T00:00:00+00:00"} if done else None)
+from lab.record_makers import run
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])

@@ -33,9 +33,7 @@ from carpediem.lab.kernels.parts import (
     through_statistics,
 )
 
-ROOMY = (
-    160 * 1024
-)  # bytes that the programs of a multiprocessor share, for the largest products at three stages
+ROOMY = 160 * 1024  # bytes that the threads of a program may share, for three stages of the largest product
 ADDED, ADDED_AT_ONCE = 32, 64  # elements of a matrix that a program adds up, and parts that it reads at once
 
 
