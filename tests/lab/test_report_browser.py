@@ -272,6 +272,18 @@ def test_tables_sort_and_download_as_csv(page, trained):
     assert {row["method"]: float(row["best_error"]) for row in rows} == pytest.approx(expected)
 
 
+def test_what_all_rows_of_a_table_share_is_said_once_above_them(chromium, tmp_path):
+    study = Path(__file__).parents[2] / "results" / "2026-11-15_cifar10_resnet50_momentum_paper"
+    chromium.wide(400)
+    chromium.open(write_report([study], tmp_path / "report.html").as_uri())
+    heads = "[...document.querySelectorAll('#table-0 thead th')].map((head) => head.textContent)"
+    assert chromium.find("#table-0 .about").text == "momentum, CIFAR-10"
+    assert chromium.ask(heads)[:3] == ["Method", "Ours", "Seeds"]
+    chromium.press(chromium.find("#all-rows"))  # then there are rows of other data
+    assert chromium.ask(heads)[:4] == ["Optimizer", "Data", "Method", "Ours"]
+    assert chromium.complaints() == []
+
+
 def test_every_figure_has_its_numbers_as_a_table(page):
     for details in page.all("figure > details"):
         page.ask("arguments[0].open = true", details)

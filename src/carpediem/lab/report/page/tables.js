@@ -28,7 +28,9 @@ function sortableTable(table, rows, number) {
   const sorted = column === null ? rows : sortedRows(rows, column, direction === "down");
   // The last of the columns of words at the beginning, which is the method's.
   const names = table.columns.findIndex((head) => !head.text) - 1;
-  const heads = table.columns.map((head, index) => {
+  const { same, shown } = columnsShown(table, rows, names);
+  const heads = shown.map((index) => {
+    const head = table.columns[index];
     const order = index === column ? (direction === "down" ? "descending" : "ascending") : null;
     const next = order === "ascending" ? `${number}.${index}.down` : order === "descending" ? "" : `${number}.${index}.up`;
     const button = el("button", { type: "button", id: `sort-${number}-${index}`, onclick: () => sortBy(next, button.id) }, head.title);
@@ -38,6 +40,7 @@ function sortableTable(table, rows, number) {
     "div",
     { class: "table", id: `table-${number}` },
     el("h3", {}, table.title),
+    same.length > 0 && el("p", { class: "about" }, same.map((index) => rows[0].texts[index]).join(", ")),
     el(
       "div",
       { class: "scroll whole", tabindex: 0, role: "region", "aria-label": table.title },
@@ -49,7 +52,11 @@ function sortableTable(table, rows, number) {
           "tbody",
           {},
           sorted.map((row) =>
-            el("tr", { class: !row.measured && "empty" }, row.texts.map((text, index) => bodyCell(index === names, table.columns[index].text, text))),
+            el(
+              "tr",
+              { class: !row.measured && "empty" },
+              shown.map((index) => bodyCell(index === names, table.columns[index].text, row.texts[index])),
+            ),
           ),
         ),
       ),
@@ -60,6 +67,14 @@ function sortableTable(table, rows, number) {
     }),
     el("p", { class: "note" }, table.note),
   );
+}
+
+function columnsShown(table, rows, names) {
+  // What all rows have in common is said once, above them; a column without a single value is left out.
+  const indices = table.columns.map((_, index) => index);
+  const same = indices.filter((index) => index < names && rows.every((row) => row.texts[index] === rows[0].texts[index]));
+  const empty = indices.filter((index) => index > names && rows.every((row) => row.order[index] === null));
+  return { same, shown: indices.filter((index) => !same.includes(index) && !empty.includes(index)) };
 }
 
 function sortBy(value, focus) {
