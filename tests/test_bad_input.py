@@ -330,7 +330,10 @@ def test_a_batch_larger_than_the_samples_of_positive_weight_is_refused():
 
 @pytest.mark.parametrize("method", [RandomBatch, OnlineBatch, ActiveBias, RecencyBias])
 def test_a_misspelt_option_is_refused(method):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'windw'"):
+    meant = r"; did you mean 'window'\?" if method is RecencyBias else ""
+    with pytest.raises(
+        TypeError, match=f"^{method.__name__} got an unexpected keyword argument 'windw'{meant}$"
+    ):
         method(100, 10, 20, windw=5)
 
 

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import sys
+import webbrowser
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -527,7 +528,7 @@ def report(
     file = write_report(folders, out or _first(folders) / "report.html", complain=_note)
     typer.echo(file)
     if show:
-        typer.launch(str(file.resolve()))
+        _open(file.resolve().as_uri())
 
 
 @app.command()
@@ -544,7 +545,7 @@ def watch(
     served = Watch(folders, host=host, port=port)
     typer.echo(f"{served.address} shows {', '.join(map(str, folders))}; Ctrl-C ends it")
     if show:
-        typer.launch(served.address)
+        _open(served.address)
     try:
         served.serve()
     except KeyboardInterrupt:
@@ -636,6 +637,12 @@ def _formats(out: Path | None, form: str | None) -> tuple[str, ...]:
     if form is not None and ending in FORMATS and form != ending:
         raise ValueError(f"--format must be {ending}, since --out ends so, got {form!r}; give one of them")
     return (form,) if form is not None else (ending,) if ending in FORMATS else FORMATS
+
+
+def _open(address: str) -> None:
+    """Shows a page in the user's browser."""
+    if not webbrowser.open(address):
+        _note(f"there is no browser to open {address} with")
 
 
 def _note(message: str) -> None:

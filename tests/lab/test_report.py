@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from carpediem.lab.results import group_cells
 from carpediem.lab.tables import all_tables
 from lab.report_makers import CLASSES, EPOCHS, own_data, unfinish
 from lab.test_curves import comparison
+from processes import python
 
 MODULE = [sys.executable, "-m", "carpediem"]
 PUBLISHED = Path(__file__).parents[2] / "results" / "2026-11-15_cifar10_resnet50_momentum_paper"
@@ -372,3 +374,18 @@ def test_a_file_of_runs_can_be_drawn_beside_itself(trained, tmp_path):
     export_runs([trained], tmp_path / "runs.jsonl")
     assert run("figures", tmp_path / "runs.jsonl").exit_code == 0
     assert list((tmp_path / "figures").glob("curves_*.png"))
+
+
+def test_the_report_opens_in_the_users_browser(study, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path / "opened"}\n')
+    browser.chmod(0o755)
+    python("-m", "carpediem", "report", study, "--open", env=os.environ | {"BROWSER": str(browser)})
+    assert (tmp_path / "opened").read_text().strip() == (study / "report.html").resolve().as_uri()
+
+
+def test_where_there_is_no_browser_the_address_is_told(study, tmp_path):
+    nowhere = {"PATH": str(tmp_path), "BROWSER": str(tmp_path / "none"), "HOME": str(tmp_path)}
+    done = python("-m", "carpediem", "report", study, "--open", env=nowhere)
+    told = f"note: there is no browser to open {(study / 'report.html').resolve().as_uri()} with\n"
+    assert done.stderr == told

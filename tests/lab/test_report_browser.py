@@ -296,6 +296,18 @@ def test_every_figure_has_its_numbers_as_a_table(page):
         assert drawing.get_attribute("aria-label")
 
 
+def test_the_tab_key_goes_from_the_shortcut_over_the_sections_into_the_first_of_them(page):
+    from selenium.webdriver.common.keys import Keys
+
+    reached = []
+    for _ in range(14):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(page.ask("document.activeElement.getAttribute('href') ?? document.activeElement.id"))
+    sections = page.ask("[...document.querySelectorAll('nav a')].map((link) => link.getAttribute('href'))")
+    assert reached[: 2 + len(sections)] == ["#at=convergence", "theme", *sections]
+    assert page.ask("document.getElementById('convergence').contains(document.activeElement)")
+
+
 def test_every_row_of_a_table_has_a_head(page):
     rows = "[...document.querySelectorAll('tbody tr')]"
     page.ask("[...document.querySelectorAll('details')].forEach(d => { d.open = true })")

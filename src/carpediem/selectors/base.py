@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -72,7 +74,10 @@ class Selector(ABC):
         on_nonfinite: Literal["raise", "skip"] = "raise",
         device: torch.device | str = "cpu",
         options: dict[str, Any] | None = None,
+        **unknown: object,
     ) -> None:
+        for name in unknown:
+            raise TypeError(_no_argument(type(self), name))
         check_integer("num_samples", num_samples, at_least=1)
         if num_classes is not None:
             check_integer("num_classes", num_classes, at_least=2)
@@ -352,3 +357,11 @@ def _column(name: str, values: object) -> Tensor:
 
 def _kind(value: object) -> str:
     return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else repr(value)[:80]
+
+
+def _no_argument(method: type[Selector], name: str) -> str:
+    """What Python would say, in the method's name and with the argument that may have been meant."""
+    known = [*inspect.signature(method).parameters, *inspect.signature(Selector).parameters]
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{method.__name__} got an unexpected keyword argument {name!r}{meant}"
