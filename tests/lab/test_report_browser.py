@@ -58,27 +58,35 @@ class Browser:
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
         self.driver.get(address)
+        self.settle()
+
+    def settle(self):
+        """Waits for two frames: figures are drawn when their widths are known, which is after the page was laid out."""
+        frame = "requestAnimationFrame"
+        self.driver.execute_async_script(f"{frame}(() => {frame}(() => setTimeout(arguments[0])))")
 
     def ask(self, script, *values):
         return self.driver.execute_script(f"return {script}", *values)
 
     def find(self, selector):
-        return self.driver.find_element("css selector", selector)
+        """The first such element, as soon as there is one."""
+        return self.wait(lambda: self.all(selector), selector)[0]
 
     def all(self, selector):
         return self.driver.find_elements("css selector", selector)
 
     def drawn(self, selector):
-        """The shapes of a drawing's lines."""
-        return self.ask(
-            "[...document.querySelectorAll(arguments[0] + ' [aria-label=line] path')].map(p => p.getAttribute('d'))",
-            selector,
+        """The shapes of a drawing's lines, as soon as there are any: a figure is drawn when its width is known."""
+        lines = "[...document.querySelectorAll(arguments[0] + ' [aria-label=line] path')]"
+        return self.wait(
+            lambda: self.ask(f"{lines}.map(p => p.getAttribute('d'))", selector), f"a drawing in {selector}"
         )
 
     def press(self, element):
         """A real click, in the middle of the window: what is about to come into view cannot be clicked."""
         self.ask("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
         element.click()
+        self.settle()
 
     def complaints(self):
         return [entry["message"] for entry in self.driver.get_log("browser")]
@@ -136,7 +144,7 @@ def test_it_opens_soon_with_every_section_filled_and_asks_the_network_for_nothin
     assert 0 < took < 10_000  # 2 s on a machine with nothing else to do
     for body in page.all("section > .body"):
         assert body.text.strip()
-    assert len(page.all(".drawing svg")) > 6
+    page.wait(lambda: len(page.all(".drawing svg")) > 6, "the drawings")
 
 
 def test_markup_in_names_is_shown_as_text_and_nothing_runs(page):
@@ -264,7 +272,7 @@ def test_tables_sort_and_download_as_csv(page, trained):
     assert means() == sorted(ascending, reverse=True)
     assert page.find(f"{table} th:nth-child(2)").get_attribute("aria-sort") == "descending"
     page.press(page.find(f"{table} .download"))
-    (file,) = page.wait(lambda: list(page.downloads.glob("*.csv")), "the file")
+    (file,) = page.wait(lambda: [f for f in page.downloads.glob("*.csv") if f.stat().st_size], "the file")
     with file.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     (made,) = summary_tables(read_runs(trained))
