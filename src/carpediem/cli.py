@@ -231,12 +231,13 @@ def tidy(command: Callable[..., None]) -> Callable[..., None]:
 def _signature(command: Callable[..., None]) -> inspect.Signature:
     """A command's own, with the options of a run, where it takes `**settings`, before --out."""
     own = inspect.signature(command, eval_str=True)
-    parameters = dict(own.parameters)
-    if parameters.pop("settings", None) is not None:
-        at = list(parameters).index("out")
-        shared = inspect.signature(_run_settings, eval_str=True).parameters
-        parameters = dict([*parameters.items()][:at]) | dict(shared) | dict([*parameters.items()][at:])
-    return own.replace(parameters=[*parameters.values()])
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in own.parameters.items():
+        if name == "out" and "settings" in own.parameters:
+            parameters += inspect.signature(_run_settings, eval_str=True).parameters.values()
+        if name != "settings":
+            parameters.append(parameter)
+    return own.replace(parameters=parameters)
 
 
 def _run_settings(

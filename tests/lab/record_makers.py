@@ -2,22 +2,14 @@
 
 import hashlib
 
+from carpediem.lab.recipes import recipe
 from carpediem.lab.records import RunRecord
 
-CONFIG = {
+CONFIG = recipe("paper") | {
     "recipe": "paper",
     "data": "cifar10",
     "net": "resnet-50",
     "optimizer": "momentum",
-    "iterations": 40_000,
-    "warm_up": 10,
-    "draws": "independent",
-    "window": 10,
-    "pressure": 100.0,
-    "schedule": "decayed",
-    "smoothness": 0.02,
-    "mode": "sample",
-    "losses": "observe",
 }
 
 

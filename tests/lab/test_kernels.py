@@ -40,7 +40,7 @@ def test_fewer_tiles_are_on_their_way_where_they_would_not_fit(monkeypatch, kilo
     from carpediem.lab.kernels import product
 
     monkeypatch.setattr(product, "_shared_memory", lambda _: kilobytes * 1024)
-    assert product.forward_plan(256).on(torch.device("cuda")).stages == stages
+    assert product.stages_on(torch.device("cuda")) == stages
 
 
 @needs_cuda

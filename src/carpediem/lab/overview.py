@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, group_cells, paired_difference
+from carpediem.lab.results import Cell, PairedDifference, baseline_of, group_cells, paired_difference
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.tables import setting_titles
 
-# (key, method, draws where they matter, title)
-_COLUMNS = (
-    ("random", "random", "independent", "Random Batch"),
-    ("random_shuffled", "random", "systematic", "Random Batch, shuffled"),
-    ("online", "online", None, "Online Batch"),
-    ("active", "active", None, "Active Bias"),
-    ("recency", "recency", None, "Recency Bias"),
+
+@dataclass(frozen=True)
+class _Kind:
+    """A column of errors: a method, and how it draws where that matters."""
+
+    key: str
+    title: str
+    method: str
+    draws: str | None = None
+
+    def among(self, cells: list[Cell]) -> Cell | None:
+        """The cell that stands in it: of two kinds of draws, that with more seeds."""
+        fitting = [cell for cell in cells if cell.method == self.method and self.draws in (None, cell.draws)]
+        return max(fitting, key=lambda cell: len(cell.runs), default=None)
+
+
+_RECENCY = _Kind("recency", "Recency Bias", "recency")
+_KINDS = (
+    _Kind("random", "Random Batch", "random", "independent"),
+    _Kind("random_shuffled", "Random Batch, shuffled", "random", "systematic"),
+    _Kind("online", "Online Batch", "online"),
+    _Kind("active", "Active Bias", "active"),
+    _RECENCY,
 )
 _DIFFERENCE = Column("difference", "Recency − Random", "difference")
 _NOTE = (
     "Best test error in percent, mean ± standard error (number of seeds). Recency − Random: the paired difference to "
-    "Random Batch with the same draws and the same warm-up, with its 95% confidence interval; below 0 Recency Bias is "
-    f"better. Paper: {paper.ICLR}."
+    "Random Batch, drawn alike where that was run and with the same warm-up, with its 95% confidence interval; below 0 "
+    f"Recency Bias is better. Paper: {paper.ICLR}."
 )
 
 
@@ -41,18 +58,18 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     ]
     everything = [cell for _, own in experiments for cell in own]
     called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
-    columns = [column for column in _COLUMNS if any(_cell(own, column) is not None for _, own in experiments)]
+    kinds = [kind for kind in _KINDS if any(kind.among(own) is not None for _, own in experiments)]
     rows: list[tuple[Value, ...]] = []
     for name, own in experiments:
         config = own[0].config
         title = called[own[0].setting]
         title = f"[{title}]({name}/)" if links else title
-        found = [None if (cell := _cell(own, column)) is None else cell.best_error for column in columns]
+        found = [None if (cell := kind.among(own)) is None else cell.best_error for kind in kinds]
         rows.append((title, "ours", *found, _difference(own)))
-        published = [_published(config, column) for column in columns]
+        published = [_published(config, kind) for kind in kinds]
         if any(published):
             rows.append(("" if links else title, "paper", *published, None))
-    titles = [Column(key, title, "error of seeds") for key, _, _, title in columns]
+    titles = [Column(kind.key, kind.title, "error of seeds") for kind in kinds]
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"))
     return Table("Best test error (%)", _NOTE, (*heading, *titles, _DIFFERENCE), rows, grouped=1)
 
@@ -61,25 +78,17 @@ def _experiments(cells: list[Cell]) -> list[list[Cell]]:
     return [[c for c in cells if c.setting == setting] for setting in dict.fromkeys(c.setting for c in cells)]
 
 
-def _cell(own: list[Cell], column: tuple[str, str, str | None, str]) -> Cell | None:
-    """What stands in a column: of two kinds of draws, that with more seeds."""
-    _, method, draws, _ = column
-    fitting = [cell for cell in own if cell.method == method and draws in (None, cell.draws)]
-    return max(fitting, key=lambda cell: len(cell.runs), default=None)
-
-
-def _published(config: dict[str, Any], column: tuple[str, str, str | None, str]) -> paper.Published | None:
+def _published(config: dict[str, Any], kind: _Kind) -> paper.Published | None:
     """What the paper has for a run of its own recipe and length."""
-    key, method, _, _ = column
     is_papers = config["recipe"] == "fine-tuning" or (
         config["recipe"] == "paper" and config.get("iterations") == paper.ITERATIONS
     )
-    if key == "random_shuffled" or not is_papers:  # its Random Batch is known to have drawn independently
+    if kind.draws == "systematic" or not is_papers:  # its Random Batch is known to have drawn independently
         return None
-    return paper.best_error(config["net"], config["data"], config["optimizer"], method)
+    return paper.best_error(config["net"], config["data"], config["optimizer"], kind.method)
 
 
-def _difference(own: list[Cell]) -> Value:
-    recency = _cell(own, ("", "recency", None, ""))
-    alike = [cell for cell in own if cell.method == "random" and recency and cell.draws == recency.draws]
-    return paired_difference(recency, alike[0]) if recency and alike else None
+def _difference(own: list[Cell]) -> PairedDifference | None:
+    recency = _RECENCY.among(own)
+    baseline = None if recency is None else baseline_of(recency, own)
+    return None if recency is None or baseline is None else paired_difference(recency, baseline)

@@ -328,6 +328,12 @@ def baselines(cells: Iterable[Cell]) -> list[Cell]:
     return sorted(found, key=lambda cell: cell.draws != RECIPES.get(cell.config["recipe"], {}).get("draws"))
 
 
+def baseline_of(cell: Cell, among: Iterable[Cell]) -> Cell | None:
+    """The finished Random Batch to compare a cell with: drawn as the cell is, where it has been run so."""
+    finished = [one for one in baselines(among) if one.runs]
+    return next((one for one in finished if one.draws == cell.draws), finished[0] if finished else None)
+
+
 def _epochs(run: RunRecord) -> list[dict[str, Any]]:
     if not run.epochs:
         raise ValueError(f"run {run.hash} has no finished epoch")

@@ -192,8 +192,8 @@ def _times(recipe: str, cells: list[Cell]) -> _Built:
         Column("paper_reduction", "Paper: less time (%)", "percent"),
     )
     note = (
-        "Training until the mean curve over the seeds reaches the lowest point of the rival's, which lies above the "
-        "mean of the seeds' own best errors; evaluation is not counted. "
+        "Training until the mean curve over the seeds reaches the lowest point of the rival's, which is no lower "
+        "than the mean of the seeds' own best errors; evaluation is not counted. "
         "Seconds depend on what else the machine did, iterations do not. "
         f"Paper: {paper.ICLR}.{_unfinished(shown)}"
     )
@@ -407,8 +407,8 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         name = method_name(baseline, cells)
         note = (
             f"{_INTERVAL} Time and iterations until the mean curve over the seeds reaches the lowest point of "
-            f"{name}'s, which lies above the mean of the seeds' own best errors; without evaluation. Seconds depend on "
-            "what else the machine did."
+            f"{name}'s, which is no lower than the mean of the seeds' own best errors; without evaluation. Seconds "
+            "depend on what else the machine did."
         )
     return Table(title, note + _unfinished(cells), columns, rows)
 

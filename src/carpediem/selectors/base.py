@@ -7,6 +7,7 @@ import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
+from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
 import torch
@@ -76,8 +77,8 @@ class Selector(ABC):
         options: dict[str, Any] | None = None,
         **unknown: object,
     ) -> None:
-        for name in unknown:
-            raise TypeError(_no_argument(type(self), name))
+        if unknown:
+            raise TypeError(_no_argument(type(self), next(iter(unknown))))
         check_integer("num_samples", num_samples, at_least=1)
         if num_classes is not None:
             check_integer("num_classes", num_classes, at_least=2)
@@ -361,7 +362,8 @@ def _kind(value: object) -> str:
 
 def _no_argument(method: type[Selector], name: str) -> str:
     """What Python would say, in the method's name and with the argument that may have been meant."""
-    known = [*inspect.signature(method).parameters, *inspect.signature(Selector).parameters]
+    taken = (inspect.signature(one).parameters.values() for one in (method, Selector))
+    known = [one.name for one in chain(*taken) if one.kind is not one.VAR_KEYWORD and one.name != "options"]
     close = difflib.get_close_matches(name, known, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
     return f"{method.__name__} got an unexpected keyword argument {name!r}{meant}"

@@ -403,9 +403,8 @@ class NormReLUFunction(torch.autograd.Function):
         drop: Drop | None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         total, seen = take_statistics(x, branch, norm)
-        ctx.save_for_backward(
-            total, weight, bias
-        )  # the latter so that autograd sees whether they were changed since
+        # The weights too, so that autograd sees whether they were changed since.
+        ctx.save_for_backward(total, weight, bias)
         ctx.seen, ctx.norm, ctx.drop, ctx.has_branch = seen, norm, drop, branch is not None
         ctx.set_materialize_grads(False)
         y = activate(total, seen, norm, drop)

@@ -8,7 +8,7 @@ matrix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -33,6 +33,7 @@ from carpediem.lab.kernels.parts import (
     through_statistics,
 )
 
+ROWS = 64  # of the output that a program holds at once
 ROOMY = 160 * 1024  # bytes that the threads of a program may share, for three stages of the largest product
 ADDED, ADDED_AT_ONCE = 32, 64  # elements of a matrix that a program adds up, and parts that it reads at once
 
@@ -45,27 +46,22 @@ class Plan:
         columns: of the output that a program holds at most.
         programs: at most so many in all, each of which goes over many rows.
         warps: of a program.
-        rows: of the output that a program holds at once, a multiple of 64.
-        stages: one more than how many tiles are on their way at once.
     """
 
     columns: int
     programs: int
     warps: int
-    rows: int = 64
-    stages: int = 3
-
-    def on(self, device: torch.device) -> Plan:
-        """The plan for a device: one tile less is on its way where the tiles would not fit."""
-        if device.type != "cuda" or _shared_memory(device) >= ROOMY:
-            return self
-        return replace(self, stages=2)
 
     def parts(self, rows: int, columns: int) -> tuple[int, int]:
         """Programs along the rows, a power of two of which none is without work, and along the columns."""
         blocks = columns // min(columns, self.columns)
-        most = min(-(-rows // self.rows), self.programs // blocks)
+        most = min(-(-rows // ROWS), self.programs // blocks)
         return 1 << (most.bit_length() - 1), blocks
+
+
+def stages_on(device: torch.device) -> int:
+    """One more than how many tiles are on their way at once: on a small device more would not fit."""
+    return 3 if device.type != "cuda" or _shared_memory(device) >= ROOMY else 2
 
 
 @cache
@@ -326,7 +322,7 @@ def multiply(
         following: None where nobody asks for statistics; else its running ones are moved.
     """
     cut, outputs = Cut.of(x), weight.shape[0]
-    plan = forward_plan(cut.C).on(x.device)
+    plan = forward_plan(cut.C)
     programs, blocks = plan.parts(cut.M, outputs)
     out = x.new_empty((x.shape[0], *x.shape[2:], outputs)).permute(0, 3, 1, 2)
     found = None if following is None else Statistics.empty(following)
@@ -361,11 +357,11 @@ def multiply(
         DROP=drop is not None,
         ADD=shortcut is not None,
         STATISTICS=following is not None,
-        EVEN=cut.M % plan.rows == 0,
+        EVEN=cut.M % ROWS == 0,
         PARTS=programs,
-        ROWS=plan.rows,
+        ROWS=ROWS,
         COLUMNS=outputs // blocks,
-        STAGES=plan.stages,
+        STAGES=stages_on(x.device),
         num_warps=plan.warps,
     )
     return out, found
@@ -390,7 +386,7 @@ def multiply_backward(
         dactive: another gradient of the activations, of every `stride`-th row and column of an image.
     """
     cut, outputs = Cut.of(x), weight.shape[0]
-    plan = backward_plan(cut.C, outputs).on(x.device)
+    plan = backward_plan(cut.C, outputs)
     programs, blocks = plan.parts(cut.M, cut.C)
     dx = torch.empty_like(x)
     dweight, dbias = seen.mean.new_empty((2, cut.C))
@@ -433,11 +429,11 @@ def multiply_backward(
         THROUGH_NORM=later is not None,
         STRIDE=0 if dactive is None else stride,
         DROP=drop is not None,
-        EVEN=cut.M % plan.rows == 0,
+        EVEN=cut.M % ROWS == 0,
         PARTS=programs,
-        ROWS=plan.rows,
+        ROWS=ROWS,
         COLUMNS=cut.C // blocks,
-        STAGES=plan.stages,
+        STAGES=stages_on(x.device),
         num_warps=plan.warps,
     )
     dmatrix = torch.empty_like(weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carpediem.lab.results import Cell, baselines, method_name, paired_difference
+from carpediem.lab.results import Cell, baseline_of, method_name, paired_difference
 
 
 def verdict(cells: list[Cell]) -> str | None:
@@ -15,11 +15,10 @@ def verdict(cells: list[Cell]) -> str | None:
     worse: list[str] = []
     undecided: list[str] = []
     for cell in cells:
-        rivals = [one for one in baselines(cells) if one.runs]
-        alike = [one for one in rivals if one.draws == cell.draws] or rivals
-        if cell.method == "random" or not cell.runs or not alike:
+        baseline = baseline_of(cell, cells)
+        if cell.method == "random" or not cell.runs or baseline is None:
             continue
-        difference = paired_difference(cell, alike[0])
+        difference = paired_difference(cell, baseline)
         if difference is None:
             continue
         name = method_name(cell, cells)
