@@ -77,10 +77,12 @@ def test_the_readme_shows_what_the_published_runs_give():
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)
 def test_published_tables_come_from_the_runs_beside_them(folder):
     from carpediem.lab.records import read_runs
+    from carpediem.lab.stages import stage_tables
     from carpediem.lab.table import render_csv, render_markdown
     from carpediem.lab.tables import all_tables
 
-    made = all_tables(read_runs(folder))
+    runs = read_runs(folder)
+    made = all_tables(runs) + stage_tables(runs)
     assert (folder / "tables.md").read_text() == "\n".join(render_markdown(table) for table in made)
     assert (folder / "tables.csv").read_text() == "\n".join(render_csv(table) for table in made)
     assert (folder / "README.md").exists()

@@ -32,6 +32,7 @@ from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.report import Watch, write_report
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
+from carpediem.lab.stages import stage_tables
 from carpediem.lab.study import Study
 from carpediem.lab.table import measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables
@@ -411,9 +412,16 @@ def tables(
     overview: Annotated[
         bool, typer.Option("--overview", help="One table instead, of what was measured in each DIR.")
     ] = False,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="How each method fared at each learning rate, instead.")
+    ] = False,
 ) -> None:
     """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
-    if overview:
+    if overview and stages:
+        raise ValueError("--overview and --stages make different tables; call once with each")
+    if stages:
+        made = stage_tables(read_runs(*folders))
+    elif overview:
         by_folder = {folder.as_posix(): read_runs(folder) for folder in folders}
         made = [overview_table(by_folder, links=form == "markdown")]
     else:
@@ -468,7 +476,7 @@ def publish(
     """
     export_runs(folders, out / "runs.jsonl")
     runs = read_runs(out)
-    made = all_tables(runs)
+    made = all_tables(runs) + stage_tables(runs)
     write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
     write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
     for file in (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -163,16 +163,18 @@ def relative_reduction(*, ours: float, rival: float) -> float | None:
 
 def shared_means(ours: Cell, theirs: Cell) -> tuple[float, float] | None:
     """Mean best test error of both over the seeds that both have finished, or None where there are none."""
-    pairs = _pairs(ours, theirs)
+    pairs = _pairs(ours, theirs, best_error)
     return (fmean(a for a, _ in pairs), fmean(b for _, b in pairs)) if pairs else None
 
 
-def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
-    """Our best test error minus theirs, seed by seed, or None where they share no finished seed.
+def paired_difference(
+    ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float] = best_error
+) -> PairedDifference | None:
+    """Our measure minus theirs, seed by seed, or None where they share no finished seed.
 
     The interval is mean ± t s / sqrt(n), with Student's t of n - 1 degrees of freedom.
     """
-    differences = [mine - other for mine, other in _pairs(ours, theirs)]
+    differences = [mine - other for mine, other in _pairs(ours, theirs, measure)]
     if not differences:
         return None
     mean = estimate(differences)
@@ -183,10 +185,10 @@ def paired_difference(ours: Cell, theirs: Cell) -> PairedDifference | None:
     return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)
 
 
-def _pairs(ours: Cell, theirs: Cell) -> list[tuple[float, float]]:
-    """The best test errors of both, for every seed that both have finished."""
-    other = {run.config["seed"]: best_error(run) for run in theirs.runs}
-    return [(best_error(run), other[run.config["seed"]]) for run in ours.runs if run.config["seed"] in other]
+def _pairs(ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float]) -> list[tuple[float, float]]:
+    """What both come to, for every seed that both have finished."""
+    other = {run.config["seed"]: measure(run) for run in theirs.runs}
+    return [(measure(run), other[run.config["seed"]]) for run in ours.runs if run.config["seed"] in other]
 
 
 def student_t(degrees: int, confidence: float = 0.95) -> float:
