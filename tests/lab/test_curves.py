@@ -63,6 +63,40 @@ def test_the_figures_lines_are_the_means_over_seeds_and_its_bands_their_range():
             )
 
 
+def test_the_end_of_a_long_run_is_drawn_once_more_on_a_scale_of_its_own():
+    cells = group_cells(comparison(epochs=40))
+    whole, end = convergence_figure(cells).axes[1:]
+    assert (whole.get_yscale(), end.get_yscale()) == ("log", "linear")
+    assert end.get_xlim() == (22 * 26, 22 * 40)
+    for one, other in zip(whole.get_lines()[:4], end.get_lines()[:4], strict=True):
+        np.testing.assert_array_equal(other.get_ydata(), one.get_ydata()[-15:])
+    assert {text.get_text() for text in end.texts} == {
+        "Random Batch",
+        "Online Batch",
+        "Active Bias",
+        "Recency Bias",
+    }
+
+
+def test_a_method_that_ends_far_above_leaves_the_last_panel_to_the_others():
+    failing = [run("active", seed, epochs=40) for seed in range(3)]
+    for record in failing:
+        for epoch in record.epochs:
+            epoch["test_error"] = 50.0
+    good = [run(method, seed, epochs=40) for method in ("random", "recency") for seed in range(3)]
+    end = convergence_figure(group_cells(good + failing)).axes[2]
+    assert end.get_ylim()[1] < 1.1 * max(epoch["test_error"] for item in good for epoch in item.epochs[-15:])
+    assert "Active Bias" in {text.get_text() for text in end.texts}
+
+
+def test_runs_that_diverged_have_a_figure_too():
+    records = [run("random", seed, epochs=40) for seed in range(2)]
+    for record in records:
+        for epoch in record.epochs:
+            epoch |= {"train_loss": float("nan"), "test_error": 90.0}
+    assert len(convergence_figure(group_cells(records)).axes) == 3
+
+
 def test_the_band_may_be_the_standard_error():
     cells = group_cells(comparison())
     axes = convergence_figure(cells, band="standard-error").axes[1]
@@ -79,8 +113,10 @@ def test_every_method_is_named_beside_its_line_in_a_colour_of_its_own():
     assert len(set(names.values())) == 4
 
 
-def test_no_two_texts_of_the_figure_overlap():
-    records = comparison() + [run("random", seed, draws="independent") for seed in range(3)]
+@pytest.mark.parametrize("epochs", [8, 40])
+def test_no_two_texts_of_the_figure_overlap(epochs):
+    records = comparison(epochs=epochs)
+    records += [run("random", seed, draws="independent", epochs=epochs) for seed in range(3)]
     figure = convergence_figure(group_cells(records))
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -38,6 +38,8 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1000, (1, 2, 5)),
     (math.inf, (1,)),
 )
+_END_EPOCHS = 15  # drawn once more, larger, of runs at least twice as long
+_NEAR = 1.5  # times the lowest error: what ends higher may leave that panel
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
 
@@ -51,6 +53,11 @@ class _Line:
     middle: list[float]
     low: list[float]
     high: list[float]
+
+    def since(self, epoch: int) -> _Line:
+        """The line from this epoch on."""
+        parts = {name: getattr(self, name)[epoch:] for name in ("x", "middle", "low", "high")}
+        return replace(self, **parts)
 
 
 def write_curves(
@@ -83,10 +90,15 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
     if not cells:
         raise ValueError("cells must hold at least one finished run, got none")
     config = cells[0].config
+    losses, errors = (
+        [_line(cell, cells, name, band) for cell in cells] for name in ("train_loss", "test_error")
+    )
+    end = min(len(line.x) for line in errors) - _END_EPOCHS
+    panels = 3 if end >= _END_EPOCHS else 2
     # Room on the right for the names, which stand beside the ends of their lines.
     names = [_two_lines(method_name(cell, cells)) for cell in cells]
     names_width = 0.5 + max(0.0085 * size * len(line) for name, size in names for line in name.split("\n"))
-    width = 9.4 + names_width
+    width = 4.4 * panels + 0.6 + names_width
     figure = new_figure(width, 4.1)
     grid = {
         "left": 0.75 / width,
@@ -95,13 +107,17 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         "top": 0.86,
         "wspace": 0.2,
     }
-    loss, error = figure.subplots(1, 2, gridspec_kw=grid)
-    _draw(
-        loss, [_line(cell, cells, "train_loss", band) for cell in cells], "Training loss", _warm_up(cells[0])
-    )
-    lines = [_line(cell, cells, "test_error", band) for cell in cells]
-    _draw(error, lines, "Test error (%)", _warm_up(cells[0]))
-    _name_lines(error, lines)
+    axes = list(figure.subplots(1, panels, gridspec_kw=grid))
+    for panel, lines, what in zip(axes, (losses, errors), ("Training loss", "Test error (%)"), strict=False):
+        _draw(panel, lines, what)
+        _scale_by_powers(panel, lines)
+        _mark_warm_up(panel, _warm_up(cells[0]))
+    if panels == 3:
+        # There the lines lie upon each other in the panels before.
+        errors = [line.since(end) for line in errors]
+        _draw(axes[2], errors, f"Test error (%), last {_END_EPOCHS} epochs")
+        _frame_the_lowest(axes[2], errors)
+    _name_lines(axes[-1], errors)
     figure.text(
         grid["left"],
         0.93,
@@ -109,7 +125,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         fontsize=12,
         fontweight="bold",
     )
-    error.set_title(_caption(cells, band), loc="right", fontsize=8, color="#555555")
+    axes[1].set_title(_caption(cells, band), loc="right", fontsize=8, color="#555555")
     return figure
 
 
@@ -183,14 +199,27 @@ def _line(cell: Cell, cells: Sequence[Cell], field: str, band: Band) -> _Line:
     return _Line(method_name(cell, cells), colour, dashes, iterations, middle, low, high)
 
 
-def _draw(axes: Axes, lines: Sequence[_Line], what: str, warm_up: int) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _draw(axes: Axes, lines: Sequence[_Line], what: str) -> None:
+    from matplotlib.ticker import FuncFormatter
 
     for order, line in enumerate(lines):
         axes.plot(
             line.x, line.middle, color=line.colour, linestyle=line.dashes, linewidth=1.7, zorder=3 + order
         )
         axes.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.15, linewidth=0, zorder=2)
+    axes.set_xlim(right=max(line.x[-1] for line in lines))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("Iteration")
+    axes.set_title(what, loc="left", fontsize=10)
+    plain_axes(axes)
+
+
+def _scale_by_powers(axes: Axes, lines: Sequence[_Line]) -> None:
+    """A logarithmic axis from the lowest to the highest, and all iterations."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xlim(left=0)
     positive = [
         v for line in lines for v in (*line.low, *line.high, *line.middle) if v > 0 and math.isfinite(v)
     ]
@@ -204,16 +233,23 @@ def _draw(axes: Axes, lines: Sequence[_Line], what: str, warm_up: int) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.minorticks_off()
-    axes.set_xlim(0, max(line.x[-1] for line in lines))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("Iteration")
-    axes.set_title(what, loc="left", fontsize=10)
-    plain_axes(axes)
-    if warm_up:
-        axes.axvspan(0, warm_up, color="#000000", alpha=0.05, linewidth=0)
+
+
+def _frame_the_lowest(axes: Axes, lines: Sequence[_Line]) -> None:
+    """Limits around the lines that end near the lowest: one far above would press all others together."""
+    lowest = min(line.middle[-1] for line in lines)
+    near = [line for line in lines if line.middle[-1] <= _NEAR * lowest] or lines
+    low, high = min(min(line.low) for line in near), max(max(line.high) for line in near)
+    margin = 0.05 * (high - low) or 1.0
+    axes.set_ylim(low - margin, high + margin)
+    axes.set_xlim(left=min(line.x[0] for line in lines))
+
+
+def _mark_warm_up(axes: Axes, end: int) -> None:
+    if end:
+        axes.axvspan(0, end, color="#000000", alpha=0.05, linewidth=0)
         axes.text(
-            warm_up / 2,
+            end / 2,
             0.03,
             "warm-up",
             transform=axes.get_xaxis_transform(),
@@ -229,8 +265,8 @@ def _name_lines(axes: Axes, lines: Sequence[_Line]) -> None:
     """Each line's name beside its end, pushed apart where the ends are close."""
     from matplotlib.lines import Line2D
 
-    bottom, top = (_log(limit) for limit in axes.get_ylim())
-    ends = [min(1.0, max(0.0, (_log(line.middle[-1]) - bottom) / (top - bottom))) for line in lines]
+    in_axes = axes.transScale + axes.transLimits
+    ends = [min(1.0, max(0.0, in_axes.transform((line.x[-1], line.middle[-1]))[1])) for line in lines]
     order = sorted(range(len(lines)), key=ends.__getitem__)
     gap = 0.12 if any("(" in line.name for line in lines) else 0.075
     for index, place in zip(order, spread([ends[index] for index in order], gap=gap), strict=True):
