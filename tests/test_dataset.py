@@ -88,3 +88,23 @@ def test_an_index_beyond_the_data_set_names_the_argument_that_made_it():
     sampler = AdaptiveSampler(RandomBatch(50), batch_size=10)
     with pytest.raises(IndexError, match=r"40 samples of the data set, got \d+; .* num_samples=40"):
         list(DataLoader(Indexed(TensorDataset(torch.arange(40))), batch_size=10, sampler=sampler))
+
+
+def test_a_data_set_is_indexed_once():
+    with pytest.raises(TypeError, match="dataset must not be Indexed already; wrap it once"):
+        Indexed(Indexed(["a"]))
+
+
+def test_an_index_below_zero_is_refused_since_no_selector_knows_it():
+    data = Indexed(["a", "b"])
+    with pytest.raises(IndexError, match="index must be at least 0, got -1"):
+        data[-1]
+
+
+def test_a_sampler_in_the_place_of_a_batch_sampler_is_named():
+    sampler = AdaptiveSampler(RandomBatch(10), batch_size=5, seed=0)
+    loader = DataLoader(Indexed(list(range(10))), batch_sampler=sampler)
+    with pytest.raises(
+        TypeError, match="give it the AdaptiveSampler as sampler=, with batch_size=, and not as"
+    ):
+        next(iter(loader))

@@ -39,6 +39,7 @@ from carpediem.lab.tables import all_tables
 from carpediem.lab.usercode import UserCodeError
 
 # Options that replace a setting of the recipe.
+TABLE_ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}  # and text for all else
 SETTINGS = (
     "iterations",
     "batch_size",
@@ -160,7 +161,10 @@ Augmentation = Annotated[
     str | None, typer.Option(help="none, crop-flip or flip-jitter. [default: the recipe's]")
 ]
 ImageSize = Annotated[
-    int | None, typer.Option(help="Side to which image files are brought, in pixels.", min=8)
+    int | None,
+    typer.Option(
+        help="Side to which image files are brought, in pixels. [default: the recipe's, else 224]", min=8
+    ),
 ]
 WarmUp = Annotated[
     int | None, typer.Option(help="Uniform epochs at the start. [default: the recipe's, 10]", min=0)
@@ -404,7 +408,10 @@ def reproduce(
 @tidy
 def tables(
     folders: Folders,
-    form: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text",
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="text, markdown, csv or json. [default: as --out ends, else text]"),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead.")] = None,
     only_measured: Annotated[
         bool, typer.Option("--measured", help="Leave out the tables and rows of which nothing was run.")
@@ -417,6 +424,8 @@ def tables(
     ] = False,
 ) -> None:
     """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
+    if form is None:
+        form = TABLE_ENDINGS.get(out.suffix, "text") if out is not None else "text"
     if overview and stages:
         raise ValueError("--overview and --stages make different tables; call once with each")
     if stages:

@@ -25,6 +25,8 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 "dataset must be map-style (with __getitem__ and __len__), got the IterableDataset "
                 f"{type(dataset).__name__}; samples of a stream have no index to select by"
             )
+        if isinstance(dataset, Indexed):
+            raise TypeError("dataset must not be Indexed already; wrap it once")
         if not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
             raise TypeError(
                 f"dataset must be map-style, with __getitem__ and __len__, got {type(dataset).__name__}"
@@ -42,6 +44,11 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
 
     def __getitems__(self, indices: list[int]) -> list[tuple[int, Item]]:
         """A whole batch at once, fetched at once where the data set can."""
+        if not isinstance(indices, Sequence):
+            raise TypeError(
+                f"a loader must ask for a batch by a list of indices, got {indices!r}; give it the AdaptiveSampler as "
+                "sampler=, with batch_size=, and not as batch_sampler="
+            )
         self._check(indices)
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
@@ -49,6 +56,8 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
 
     def _check(self, indices: list[int]) -> None:
         """Names the argument that asks for samples that there are none of."""
+        if (first := min(indices, default=0)) < 0:
+            raise IndexError(f"index must be at least 0, got {first}")
         if (last := max(indices, default=0)) >= len(self):
             raise IndexError(
                 f"index must be less than the {len(self)} samples of the data set, got {last}; build the selector with "

@@ -556,6 +556,29 @@ def test_tables_can_be_written_to_a_file(call, tmp_path):
     assert (tmp_path / "tables" / "mine.md").read_text() == call("tables", "one", "--format", "markdown")[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("a.md", "markdown"), ("a.csv", "csv"), ("a.json", "json"), ("a.txt", "text"), ("a", "text")],
+)
+def test_the_name_of_a_file_of_tables_says_its_format(call, tmp_path, name, form):
+    assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
+    assert call("tables", "one", "--out", name)[0] == 0
+    assert (tmp_path / name).read_text() == call("tables", "one", "--format", form)[1]
+
+
+def test_tables_of_a_folder_of_studies_or_of_a_page_beside_them_are_refused_with_a_remedy(call, tmp_path):
+    assert (
+        call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "all/one")[0]
+        == 0
+    )
+    (tmp_path / "all" / "README.md").write_text("# Results\n")
+    code, _, err = call("tables", "all")
+    assert code == 2
+    assert err.endswith("is in it; its folders hold some, so name all/*/\n")
+    code, _, err = call("tables", "all/one", "all/README.md")
+    assert (code, err) == (2, "error: all/README.md is no study: name folders, or runs.jsonl files\n")
+
+
 def test_an_unknown_form_of_tables_is_refused(call):
     assert call("train", "--method", "random", "--epochs", "1", "--batch-size", "700", "--out", "one")[0] == 0
     code, _, err = call("tables", "one", "--format", "latex")

@@ -24,10 +24,19 @@ def test_a_shuffled_baseline_has_a_column_of_its_own_and_is_compared_with_what_d
     assert paper["random_shuffled"] == DASH
 
 
+def test_recency_bias_is_compared_with_a_shuffle_too_whatever_it_draws_itself():
+    runs = study({"random": [10.0], "recency": [9.0]}, draws="independent")
+    ours, paper = rows({"here": runs + study({"random": [8.0]}, draws="systematic")})
+    assert (ours["difference"], ours["difference_shuffled"]) == ("-1.00", "+1.00")
+    assert paper["difference_shuffled"] == DASH
+    (ours, _) = rows({"here": runs})
+    assert ours["difference_shuffled"] == DASH
+
+
 def test_what_was_not_run_or_not_finished_or_not_with_the_papers_options_is_not_shown():
     runs = [*study({"random": [10.0]}), run("recency", 0, [9.0], done=False)]
     (ours, _) = rows({"here": runs + study({"recency": [5.0]}, pressure=7.0)})
-    assert set(ours) == {"experiment", "whose", "random", "difference"}
+    assert set(ours) == {"experiment", "whose", "random", "difference", "difference_shuffled"}
     assert ours["difference"] == DASH
 
 

@@ -45,6 +45,23 @@ class Dropping(nn.Module):
         hidden = self.drop(F.relu(self.conv(images)))
         return self.last(F.dropout(hidden.flatten(1), 0.3, training=self.training or self.always))
 
+def narrow(num_classes, in_channels):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, num_classes - 1))
+
+def paired(num_classes, in_channels):
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, num_classes)
+
+        def forward(self, images):
+            return self.linear(images.flatten(1)), images
+
+    return Pair()
+
+def lazy(num_classes, in_channels):
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(num_classes))
+
 def dropping(num_classes, in_channels):
     return Dropping(num_classes, in_channels)
 
@@ -107,6 +124,19 @@ def test_a_network_with_nothing_to_train_is_refused(make):
         ValueError, match="own_networks:all_frozen must have a parameter with requires_grad True"
     ):
         make("all_frozen")
+
+
+@pytest.mark.parametrize(("net", "found"), [("narrow", r"\(8, 2\)"), ("paired", "tuple")])
+def test_a_network_that_gives_no_logits_is_refused(make, net, found):
+    with pytest.raises(
+        ValueError, match=rf"own_networks:{net} must give logits of shape \(8, 3\), a row .* got {found}"
+    ):
+        train_epoch(make(net))
+
+
+def test_a_network_with_lazy_layers_is_refused(make):
+    with pytest.raises(ValueError, match="must give every layer its size, got lazy parameters such as"):
+        make("lazy")
 
 
 # Normalisation layers

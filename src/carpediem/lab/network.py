@@ -66,6 +66,12 @@ class Network:
         """
         net = self._seeded(seed)
         parameters: Tensors = dict(net.named_parameters())
+        lazy = [name for name, p in parameters.items() if isinstance(p, nn.parameter.UninitializedParameter)]
+        if lazy:
+            raise ValueError(
+                f"{self.config.net} must give every layer its size, got lazy parameters such as {lazy[0]}; use Linear "
+                "or Conv2d in place of their lazy kinds"
+            )
         trained = {name: p for name, p in parameters.items() if p.requires_grad}
         if not trained:
             raise ValueError(f"{self.config.net} must have a parameter with requires_grad True, got none")
@@ -111,7 +117,15 @@ class Network:
 
         def users_own(tensors: Tensors, images: Tensor) -> Tensor:
             with told_of(f"the network of {self.config.net}"):
-                return run(tensors, images)
+                logits = run(tensors, images)
+            shape = (len(images), self.num_classes)
+            if not isinstance(logits, Tensor) or logits.shape != shape:
+                found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+                raise ValueError(
+                    f"the network of {self.config.net} must give logits of shape {shape}, a row for each image and a "
+                    f"column for each class, got {found}"
+                )
+            return logits
 
         return users_own
 

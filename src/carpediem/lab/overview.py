@@ -28,19 +28,24 @@ class _Kind:
         return max(fitting, key=lambda cell: len(cell.runs), default=None)
 
 
+_SHUFFLED = _Kind("random_shuffled", "Random Batch, shuffled", "random", "systematic")
 _RECENCY = _Kind("recency", "Recency Bias", "recency")
 _KINDS = (
     _Kind("random", "Random Batch", "random", "independent"),
-    _Kind("random_shuffled", "Random Batch, shuffled", "random", "systematic"),
+    _SHUFFLED,
     _Kind("online", "Online Batch", "online"),
     _Kind("active", "Active Bias", "active"),
     _RECENCY,
 )
-_DIFFERENCE = Column("difference", "Recency − Random", "difference")
+_DIFFERENCES = (
+    Column("difference", "Recency − Random", "difference"),
+    Column("difference_shuffled", "Recency − shuffled", "difference"),
+)
 _NOTE = (
     "Best test error in percent, mean ± standard error (number of seeds). Recency − Random: the paired difference to "
     "Random Batch, drawn alike where that was run and with the same warm-up, with its 95% confidence interval; below 0 "
-    f"Recency Bias is better. Paper: {paper.ICLR}."
+    "Recency Bias is better. Recency − shuffled: the same to Random Batch as a shuffle, whatever Recency Bias draws. "
+    f"Paper: {paper.ICLR}."
 )
 
 
@@ -65,13 +70,13 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
         title = called[own[0].setting]
         title = f"[{title}]({name}/)" if links else title
         found = [None if (cell := kind.among(own)) is None else cell.best_error for kind in kinds]
-        rows.append((title, "ours", *found, _difference(own)))
+        rows.append((title, "ours", *found, *_differences(own)))
         published = [_published(config, kind) for kind in kinds]
         if any(published):
-            rows.append(("" if links else title, "paper", *published, None))
+            rows.append(("" if links else title, "paper", *published, None, None))
     titles = [Column(kind.key, kind.title, "error of seeds") for kind in kinds]
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"))
-    return Table("Best test error (%)", _NOTE, (*heading, *titles, _DIFFERENCE), rows, grouped=1)
+    return Table("Best test error (%)", _NOTE, (*heading, *titles, *_DIFFERENCES), rows, grouped=1)
 
 
 def _experiments(cells: list[Cell]) -> list[list[Cell]]:
@@ -88,7 +93,10 @@ def _published(config: dict[str, Any], kind: _Kind) -> paper.Published | None:
     return paper.best_error(config["net"], config["data"], config["optimizer"], kind.method)
 
 
-def _difference(own: list[Cell]) -> PairedDifference | None:
-    recency = _RECENCY.among(own)
-    baseline = None if recency is None else baseline_of(recency, own)
-    return None if recency is None or baseline is None else paired_difference(recency, baseline)
+def _differences(own: list[Cell]) -> list[PairedDifference | None]:
+    """Of Recency Bias to Random Batch that draws alike, and to a shuffle."""
+    recency, shuffled = (kind.among(own) for kind in (_RECENCY, _SHUFFLED))
+    if recency is None:
+        return [None, None]
+    rivals = (baseline_of(recency, own), shuffled)
+    return [None if rival is None else paired_difference(recency, rival) for rival in rivals]

@@ -128,12 +128,18 @@ def _finite(value: Any) -> Any:
 def _readers(place: Path) -> list[Callable[[], RunRecord]]:
     """What reads each run of a place."""
     if place.is_file():
+        if place.suffix != ".jsonl":
+            raise FileNotFoundError(f"{place} is no study: name folders, or runs.jsonl files")
         return _exported(place)
     if not place.is_dir():
         raise FileNotFoundError(f"{place} does not exist")
     exported, runs = place / "runs.jsonl", place / "runs"
     if not (exported.is_file() or runs.is_dir() or (place / "study.json").is_file()):
-        raise FileNotFoundError(f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it")
+        inside = any(place.glob("*/runs.jsonl")) or any(place.glob("*/study.json"))
+        remedy = f"; its folders hold some, so name {place}/*/" if inside else ""
+        raise FileNotFoundError(
+            f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it{remedy}"
+        )
     found = _exported(exported) if exported.is_file() else []
     # A folder without config.json was made a moment ago: its run has not begun.
     return found + [partial(read_run, config.parent) for config in sorted(runs.glob("*/config.json"))]

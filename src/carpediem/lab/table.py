@@ -78,7 +78,8 @@ def render_text(table: Table, *, colour: bool = False, width: int = 200) -> str:
     )
     texts = [row_texts(table, row) for row in table.rows]
     for column, title in zip(table.columns, _fitted_titles(table, texts, width), strict=True):
-        drawn.add_column(Text(title), justify="left" if column.kind == "text" else "right")
+        side: Literal["left", "right"] = "left" if column.kind == "text" else "right"
+        drawn.add_column(Text(title), justify=side, overflow="fold")
     for _, group in groupby(texts, key=lambda row: row[: table.grouped]):
         rows = list(group)
         for index, row in enumerate(rows):

@@ -33,7 +33,8 @@ _FINE_TUNED = ("densenet-121", "efficientnet-lite0")
 _INTERVAL = (
     "Best test error: the lowest of a run's evaluations, one an epoch; mean ± standard error over the seeds. "
     "Difference: best test error minus that of Random Batch, seed by seed, with its 95% confidence interval "
-    "(Student's t); below 0 is better than Random Batch."
+    "(Student's t), which a single seed does not have, nor seeds that all differ by the same; below 0 is better than "
+    "Random Batch."
 )
 
 

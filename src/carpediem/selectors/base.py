@@ -174,7 +174,8 @@ class Selector(ABC):
         shape = (len(indices), self.num_classes)
         if logits.shape != shape:
             raise ValueError(
-                f"logits must have shape {shape}, a row an index and a column a class, got {tuple(logits.shape)}"
+                f"logits must have shape {shape}, a row for each index and a column for each class, "
+                f"got {tuple(logits.shape)}"
             )
         if len(targets) != len(indices):
             raise ValueError(f"targets must be as many as indices = {len(indices)}, got {len(targets)}")
@@ -304,7 +305,7 @@ class Selector(ABC):
                     f"the state holds {name}={state[name]!r}, this selector {name}={value!r}; build it with "
                     f"{name}={state[name]!r}"
                     if name != "method"
-                    else f"the state is of {state[name]}, this selector is {value}; build a {state[name]}"
+                    else f"the state is of {state[name]}, this selector is {value}; load it into {state[name]}"
                 )
         check_integer("the state's epoch", state.get("epoch"), at_least=-1)
         for name, tensor in self._tensors.items():

@@ -51,6 +51,7 @@ class RecencyBias(Selector):
             options={"window": window, "pressure": float(pressure), "schedule": schedule},
             **common,
         )
+        self.history = LabelHistory(num_samples, num_classes, window, self.device)
         if warm_up < window:
             raise ValueError(
                 f"warm_up must be at least window = {window}, so that the windows fill before they count, "
@@ -58,7 +59,6 @@ class RecencyBias(Selector):
             )
         self.window, self.pressure = window, float(pressure)
         self._schedule = pressure_schedule(schedule, start=self.pressure, warm_up=warm_up, epochs=epochs)
-        self.history = LabelHistory(num_samples, num_classes, window, self.device)
         self.add_state("labels", self.history.labels)
         self.add_state("cursor", self.history.cursor)
         # 139 numbers for q = 10: Eq. 6 and 7 are evaluated once a level, here.
