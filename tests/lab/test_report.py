@@ -171,7 +171,8 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
     cells = group_cells(read_runs(PUBLISHED))
     independent = [cell for cell in cells if cell.draws == "independent"]
     assert commands(independent) == [
-        "carpediem reproduce resnet-momentum --datasets cifar10 --methods random,recency --seeds 3 --device cuda"
+        "carpediem reproduce resnet-momentum --datasets cifar10 --methods random,online,active,recency --seeds 3 "
+        "--device cuda"
     ]
 
 
@@ -221,9 +222,10 @@ def test_the_page_names_nothing_outside_itself_and_is_small(trained, tmp_path):
     assert len(page.encode()) < 2_000_000
 
 
-def test_the_published_studies_together_are_a_small_page(tmp_path):
+def test_the_published_studies_together_are_a_page_of_little_more_than_a_megabyte_each(tmp_path):
     published = sorted(folder for folder in PUBLISHED.parent.iterdir() if folder.is_dir())
-    assert write_report(published, tmp_path / "report.html").stat().st_size < 5_000_000
+    page = write_report(published, tmp_path / "report.html")
+    assert page.stat().st_size < 1_500_000 * len(published)
 
 
 def test_equal_records_give_equal_pages(trained):

@@ -174,8 +174,8 @@ def test_fine_tuning_on_other_data_stands_below_the_papers_without_a_number_of_t
     config = {"recipe": "fine-tuning", "data": "flowers-102", "net": "efficientnet-lite0", "iterations": 1594}
     tables = all_tables(study({"random": [20.0], "recency": [19.0]}, **config))
     assert [one.title.split(":")[0] for one in tables] == ["Table 4", "Table 5"]
-    line = row(tables[0], data="flowers-102", method="Recency Bias")
-    assert (line["network"], line["ours"], line["paper"]) == ("efficientnet-lite0", 19.0, None)
+    line = row(tables[0], data="Flowers-102", method="Recency Bias")
+    assert (line["network"], line["ours"], line["paper"]) == ("EfficientNet-Lite0", 19.0, None)
 
 
 def test_the_pressure_ablation_lists_every_form_of_the_pressure():

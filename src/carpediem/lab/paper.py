@@ -20,11 +20,13 @@ DATA = {
     "cifar100": "CIFAR-100",
     "mit67": "MIT-67",
     "food100": "FOOD-100",
+    "flowers-102": "Flowers-102",  # not the paper's, nor is the network for it
 }
 NETWORKS = {
     "densenet-40-12": "DenseNet (L=40, k=12)",
     "resnet-50": "ResNet (L=50)",
     "densenet-121": "DenseNet (L=121, k=32)",
+    "efficientnet-lite0": "EfficientNet-Lite0",
 }
 OPTIMIZERS = {"momentum": "momentum", "sgd": "SGD"}
 TABLE_OF_NETWORK = {"densenet-40-12": 2, "resnet-50": 3, "densenet-121": 4}
