@@ -314,7 +314,7 @@ def test_options_reach_the_configuration(call, tmp_path):
         "normalisation": "per-image",
     }
     assert wanted.items() <= found.config.items()
-    assert [e["iteration"] for e in found.epochs] == [4, 7]
+    assert [e["iteration"] for e in found.epochs] == [2, 4, 6, 7]
 
 
 def test_settings_of_a_method_are_options_that_the_others_do_not_read(call, tmp_path):
@@ -404,7 +404,7 @@ MISTAKES = {
         "--epochs and --iterations .*give one of them",
     ),
     "window too long": (["--window", "12"], "warm_up must be at least window = 12"),
-    "batch too large": (["--batch-size", "1438"], "batch_size must be at most the 1437 training samples"),
+    "batch too large": (["--batch-size", "899"], "batch_size must be at most the 898 training samples"),
     "missing data": (["--data", "mnist", "--data-dir", "."], "carpediem data fetch mnist.*--data-dir"),
     "missing folder": (["--data", "./photos"], "data must be one of .*an existing folder .*got './photos'"),
     "missing module": (["--data", "no_such_module:data"], "no module 'no_such_module'"),
@@ -538,7 +538,7 @@ def test_all_tables_of_the_paper_are_there_unless_only_the_measured_are_wanted(c
 
 
 def test_the_stages_of_a_training_are_a_table_of_their_own(call):
-    options = ["--methods", "random,recency", "--seeds", "1", "--epochs", "12", "--batch-size", "1437"]
+    options = ["--methods", "random,recency", "--seeds", "1", "--epochs", "12", "--batch-size", "898"]
     assert call("compare", *options, "--out", "study")[0] == 0
     code, out, err = call("tables", "study", "--stages", "--format", "json")
     assert (code, err) == (0, "")
@@ -602,7 +602,7 @@ def test_the_data_that_is_there_is_listed(call, tmp_path):
 
 
 def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_path):
-    options = ["--methods", "random,recency", "--seeds", "1", "--epochs", "12", "--batch-size", "1437"]
+    options = ["--methods", "random,recency", "--seeds", "1", "--epochs", "12", "--batch-size", "898"]
     assert call("compare", *options, "--out", "study")[0] == 0
     code, out, err = call("figures", "study", "--out", "drawn")
     assert (code, err) == (0, "")

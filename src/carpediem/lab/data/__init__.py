@@ -51,7 +51,7 @@ def load(name: str, data_dir: Path | None = None, *, image_size: int | None = No
 
     >>> data = load("digits")
     >>> len(data.train_images), len(data.test_images), data.num_classes
-    (1437, 360, 10)
+    (898, 899, 10)
     """
     data = open_data(name, data_dir, image_size=image_size)
     if isinstance(data, FolderData):

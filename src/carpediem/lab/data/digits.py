@@ -10,14 +10,14 @@ import torch
 from .dataset import ImageData
 from .split import stratified_split
 
-TEST_SHARE = Fraction(1, 5)
+TEST_SHARE = Fraction(1, 2)  # of a fifth, one image would be 0.28 points of error, and all methods would look alike
 
 
 def read_digits() -> ImageData:
-    """1,437 training and 360 test images, shape (N, 1, 8, 8), ten classes.
+    """898 training and 899 test images, shape (N, 1, 8, 8), ten classes.
 
     scikit-learn ships one set without a split. Ours is stratified and fixed: the key of a sample is
-    "digits/" and its index there, and `stratified_split` puts one fifth of each class into the test set.
+    "digits/" and its index there, and `stratified_split` puts half of each class into the test set.
     Pixels run from 0 to 16 there and are scaled to 0..255 here.
     """
     try:
