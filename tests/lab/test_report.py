@@ -222,6 +222,12 @@ def test_the_page_names_nothing_outside_itself_and_is_small(trained, tmp_path):
     assert len(page.encode()) < 2_000_000
 
 
+def test_a_page_on_many_studies_is_called_by_the_first_and_their_number(trained, tmp_path):
+    folders = [trained] + [shutil.copytree(trained, tmp_path / name) for name in ("two", "three")]
+    assert gather(folders[:2])["title"] == f"{trained.name}, two"
+    assert gather(folders)["title"] == f"{trained.name} and 2 more studies"
+
+
 def test_the_published_studies_together_are_a_page_of_little_more_than_a_megabyte_each(tmp_path):
     published = sorted(folder for folder in PUBLISHED.parent.iterdir() if folder.is_dir())
     page = write_report(published, tmp_path / "report.html")

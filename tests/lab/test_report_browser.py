@@ -205,8 +205,8 @@ def test_the_slider_changes_what_is_drawn_and_works_by_keyboard(page):
     before = page.drawn("#selected-losses")
     slider = page.find("#slider-epoch")
     slider.send_keys(Keys.END)
-    assert page.find("#selected-losses figcaption").text.endswith("epoch 5")
-    assert slider.get_attribute("aria-valuetext") == "5 of 5"
+    assert page.find("#selected-losses figcaption").text.endswith("epoch 6")
+    assert slider.get_attribute("aria-valuetext") == "6 of 6"
     assert page.drawn("#selected-losses") != before
     index = page.ask("document.querySelector('#index-comparison-drawing').innerHTML")
     page.find("#slider-index-epoch").send_keys(Keys.HOME)
@@ -355,7 +355,7 @@ def test_the_words_under_the_indices_follow_the_chosen_run(chromium, trained, tm
     chromium.open((tmp_path / "two.html").as_uri())
     Select(chromium.find("#menu-index-run")).select_by_value(second["key"])
     assert chromium.find("#index .note").text.startswith("Seed 7, ")
-    assert chromium.find("#index output").text == "2 of 2"
+    assert chromium.find("#index output").text == "3 of 3"
 
 
 def test_the_words_under_the_curves_tell_of_seeds_and_of_a_run_that_diverged(chromium, study, tmp_path):

@@ -17,11 +17,11 @@ def test_methods_are_better_or_worse_where_the_interval_says_so_and_else_neither
         "recency": [9.0, 11.5, 12.5],
     }
     better, worse = "better: Online Batch (-0.93 points)", "worse: Active Bias (+2.03 points)"
-    assert said(errors) == f"{START}{better}; {worse}; not to be told apart: Recency Bias."
+    assert said(errors) == f"{START}{better}; {worse}; undecided: Recency Bias (+0.00 points)."
 
 
 def test_one_seed_tells_nothing_apart():
-    assert said({"random": [10.0], "recency": [1.0]}) == f"{START}not to be told apart: Recency Bias."
+    assert said({"random": [10.0], "recency": [1.0]}) == f"{START}undecided: Recency Bias (-9.00 points)."
 
 
 def test_without_a_baseline_or_a_rival_there_is_no_verdict():

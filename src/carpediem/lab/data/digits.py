@@ -10,7 +10,9 @@ import torch
 from .dataset import ImageData
 from .split import stratified_split
 
-TEST_SHARE = Fraction(1, 2)  # of a fifth, one image would be 0.28 points of error, and all methods would look alike
+TEST_SHARE = Fraction(
+    1, 2
+)  # of a fifth, one image would be 0.28 points of error, and all methods would look alike
 
 
 def read_digits() -> ImageData:

@@ -41,7 +41,7 @@ def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
     titles = setting_titles([group[0] for group in groups.values()])
     return {
         "version": __version__,
-        "title": ", ".join(dict.fromkeys(map(_name, places))),
+        "title": _title(list(dict.fromkeys(map(_name, places)))),
         "summary": _summary(records, len(groups)),
         "verdicts": [
             f"{title}. {found}" if len(groups) > 1 else found
@@ -64,6 +64,10 @@ def _name(folder: Path) -> str:
     """What the folder is called, however it was written: "." has a name too."""
     folder = folder.resolve()
     return (folder.parent if folder.is_file() else folder).name
+
+
+def _title(names: list[str]) -> str:
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more studies"
 
 
 def _summary(records: list[RunRecord], settings: int) -> str:

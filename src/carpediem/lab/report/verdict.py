@@ -21,12 +21,12 @@ def verdict(cells: list[Cell]) -> str | None:
         difference = paired_difference(cell, baseline)
         if difference is None:
             continue
-        name = method_name(cell, cells)
+        name = f"{method_name(cell, cells)} ({difference.mean:+.2f} points)"
         if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
             undecided.append(name)
         else:
-            (better if difference.high < 0 else worse).append(f"{name} ({difference.mean:+.2f} points)")
-    found = [("better", better), ("worse", worse), ("not to be told apart", undecided)]
+            (better if difference.high < 0 else worse).append(name)
+    found = [("better", better), ("worse", worse), ("undecided", undecided)]
     parts = [f"{word}: {', '.join(names)}" for word, names in found if names]
     if not parts:
         return None

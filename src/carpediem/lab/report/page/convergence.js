@@ -103,7 +103,7 @@ function convergenceTip(point, x, title) {
   return [
     point.line.name + (point.seed === undefined ? "" : `, seed ${point.seed}, unfinished`),
     `${title}: ${number(point.y)}${spread}`,
-    x === "seconds" ? `${number(point.x)} s, epoch ${point.epoch}` : `iteration ${number(point.x)}, epoch ${point.epoch}`,
+    x === "seconds" ? `${number(point.x)} s, epoch ${point.epoch + 1}` : `iteration ${number(point.x)}, epoch ${point.epoch + 1}`,
   ].join("\n");
 }
 
@@ -111,11 +111,11 @@ function convergenceNumbers(lines, field) {
   const columns = ["method", "seeds", "epoch", "iteration", "seconds", "mean", "lowest", "highest"];
   const rows = lines.flatMap((line) => [
     ...line.iterations.map((iteration, i) => [
-      line.name, line.seeds.length, i, iteration, line.seconds[i], line[field].mean[i], line[field].low[i], line[field].high[i],
+      line.name, line.seeds.length, i + 1, iteration, line.seconds[i], line[field].mean[i], line[field].low[i], line[field].high[i],
     ]),
     ...line.unfinished.flatMap((run) =>
       run.iterations.map((iteration, i) => [
-        `${line.name}, seed ${run.seed}, unfinished`, 1, i, iteration, run.seconds[i], run[field][i], run[field][i], run[field][i],
+        `${line.name}, seed ${run.seed}, unfinished`, 1, i + 1, iteration, run.seconds[i], run[field][i], run[field][i], run[field][i],
       ]),
     ),
   ]);

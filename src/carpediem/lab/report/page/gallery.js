@@ -70,7 +70,7 @@ function card(sample, { classes, images }) {
       "p",
       { class: "facts" },
       `no. ${sample.index} · uncertainty ${number(sample.uncertainty, 2)} · drawn ${sample.drawn}×`,
-      sample.changed >= 0 ? ` · changed in epoch ${sample.changed}` : "",
+      sample.changed >= 0 ? ` · changed in epoch ${sample.changed + 1}` : "",
       sample.loss === null ? "" : ` · loss ${number(sample.loss, 2)}`,
     ),
   );

@@ -11,7 +11,7 @@ function indexComparison(data, warmUp) {
   };
   const text = () => {
     const { epoch, pressure } = at();
-    return `Index of each uncertainty after epoch ${epoch}${pressure === null ? ", in the warm-up" : `, pressure ${number(pressure, 3)}`}`;
+    return `Index of each uncertainty after epoch ${epoch + 1}${pressure === null ? ", in the warm-up" : `, pressure ${number(pressure, 3)}`}`;
   };
   const note = el("p", { class: "note" });
   const fill = () => (note.textContent = `Seed ${run().seed}, ${number(run().samples)} samples. A low index is drawn more often.`);
@@ -22,7 +22,7 @@ function indexComparison(data, warmUp) {
       "div",
       { class: "controls" },
       data.runs.length > 1 && menuOfRuns,
-      slider("Epoch", "index-epoch", count, start, (position) => `${run().epochs[Math.min(position, run().epochs.length - 1)].epoch} of ${run().epochs.at(-1).epoch}`, ["index-run"]),
+      slider("Epoch", "index-epoch", count, start, (position) => `${run().epochs[Math.min(position, run().epochs.length - 1)].epoch + 1} of ${run().epochs.at(-1).epoch + 1}`, ["index-run"]),
     ),
     figure({
       id: "index-comparison", title: text, keys: ["index-run", "index-epoch"],

@@ -14,11 +14,11 @@ function selected(data, warmUp) {
   onView(["epoch", "off"], fill);
   fill();
   return [
-    el("div", { class: "controls" }, slider("Epoch", "epoch", count, start, (epoch) => `${epoch} of ${count - 1}`)),
+    el("div", { class: "controls" }, slider("Epoch", "epoch", count, start, (epoch) => `${epoch + 1} of ${count}`)),
     methodLegend("selected", lines),
     figure({
       id: "selected-losses",
-      title: () => `Loss of the samples drawn in epoch ${at()}`,
+      title: () => `Loss of the samples drawn in epoch ${at() + 1}`,
       keys: ["epoch", "off"],
       draw: (width) => selectedDrawing(lines.filter(isOn), edges, at(), width),
       numbers: () => selectedNumbers(lines.filter(isOn), edges, at()),
@@ -81,7 +81,7 @@ function selectedSummary(lines, epoch) {
 function selectedNumbers(lines, edges, epoch) {
   const columns = ["method", "epoch", "loss from", "loss to", "share (%)"];
   const rows = lines.flatMap((line) =>
-    (line.shares[epoch] ?? []).map((share, bin) => [line.name, epoch, 10 ** edges[bin], 10 ** edges[bin + 1], share]),
+    (line.shares[epoch] ?? []).map((share, bin) => [line.name, epoch + 1, 10 ** edges[bin], 10 ** edges[bin + 1], share]),
   );
   return { columns, rows };
 }

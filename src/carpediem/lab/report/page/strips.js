@@ -71,7 +71,7 @@ function stripFigure(sample, classes, epochs) {
     draw: (width) => stripDrawing(sample, classes, epochs, width),
     numbers: () => ({
       columns: ["epoch", "prediction", "times drawn", "uncertainty (Recency Bias)", "deviation (Active Bias)"],
-      rows: sample.prediction.map((c, epoch) => [epoch, c < 0 ? DASH : classes[c], sample.drawn[epoch], sample.uncertainty[epoch], sample.deviation[epoch]]),
+      rows: sample.prediction.map((c, epoch) => [epoch + 1, c < 0 ? DASH : classes[c], sample.drawn[epoch], sample.uncertainty[epoch], sample.deviation[epoch]]),
     }),
   });
 }
@@ -81,7 +81,7 @@ function stripDrawing(sample, classes, epochs, width) {
   const drawn = rows.filter((row) => row.prediction >= 0);
   const shared = { width, marginLeft: 36, marginRight: 12, x: { domain: [0, epochs] } };
   const tip = (row) =>
-    `epoch ${row.epoch}: ${row.prediction < 0 ? "not drawn" : classes[row.prediction]}\nuncertainty ${number(row.uncertainty, 3)}, deviation ${number(row.deviation, 3)}`;
+    `epoch ${row.epoch + 1}: ${row.prediction < 0 ? "not drawn" : classes[row.prediction]}\nuncertainty ${number(row.uncertainty, 3)}, deviation ${number(row.deviation, 3)}`;
   const strip = Plot.plot({
     ...shared, height: 30, marginTop: 2, marginBottom: 2, y: { domain: [0, 1], axis: null }, x: { ...shared.x, axis: null },
     marks: [
