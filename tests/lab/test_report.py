@@ -80,7 +80,7 @@ def test_an_unfinished_run_is_a_line_of_its_own_and_in_no_mean(study):
 
 def test_the_page_begins_with_what_came_out(study):
     (found,) = gather([study])["verdicts"]
-    assert found.startswith("Best test error against Random Batch")
+    assert found.startswith("Points of best test error against Random Batch")
     assert "Recency Bias" in found
 
 

@@ -21,7 +21,7 @@ def verdict(cells: list[Cell]) -> str | None:
         difference = paired_difference(cell, baseline)
         if difference is None:
             continue
-        name = f"{method_name(cell, cells)} ({difference.mean:+.2f} points)"
+        name = f"{method_name(cell, cells)} {difference.mean:+.2f}"
         if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
             undecided.append(name)
         else:
@@ -30,4 +30,4 @@ def verdict(cells: list[Cell]) -> str | None:
     parts = [f"{word}: {', '.join(names)}" for word, names in found if names]
     if not parts:
         return None
-    return f"Best test error against Random Batch, by the 95% interval of the paired difference: {'; '.join(parts)}."
+    return f"Points of best test error against Random Batch, by the 95% interval of the paired difference: {'; '.join(parts)}."
