@@ -1,5 +1,6 @@
 import copy
 import pickle
+import warnings
 
 import pytest
 import torch
@@ -42,9 +43,9 @@ def test_items_come_with_their_index():
 
 def test_batches_are_fetched_at_once_where_the_data_set_can():
     inner = Fetching()
-    (indices, values), *_ = DataLoader(Indexed(inner), batch_size=5, sampler=[3, 1, 4, 1, 5])
-    assert inner.calls == [[3, 1, 4, 1, 5]]
-    assert indices.tolist() == [3, 1, 4, 1, 5]
+    (indices, values), *_ = DataLoader(Indexed(inner), batch_size=5, sampler=[3, 1, 4, 7, 5])
+    assert inner.calls == [[3, 1, 4, 7, 5]]
+    assert indices.tolist() == [3, 1, 4, 7, 5]
     assert torch.equal(values, indices * 10)
 
 
@@ -108,3 +109,26 @@ def test_a_sampler_in_the_place_of_a_batch_sampler_is_named():
         TypeError, match="give it the AdaptiveSampler as sampler=, with batch_size=, and not as"
     ):
         next(iter(loader))
+
+
+def epochs_of(loader, count):
+    return [indices for _ in range(count) for indices, _ in loader]
+
+
+def test_a_loader_with_larger_batches_than_the_sampler_cuts_is_told_of_once():
+    sampler = AdaptiveSampler(RandomBatch(12), batch_size=4, seed=0, draws="independent")
+    loader = DataLoader(Indexed(list(range(12))), batch_size=12, sampler=sampler)
+    with pytest.warns(
+        UserWarning, match="a batch holds the same sample twice, .* give the DataLoader its"
+    ) as told:
+        epochs_of(loader, 3)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_the_samplers_own_batches_and_parts_of_them_are_not(size):
+    sampler = AdaptiveSampler(RandomBatch(12), batch_size=4, seed=0, draws="independent")
+    loader = DataLoader(Indexed(list(range(12))), batch_size=size, sampler=sampler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(epochs_of(loader, 20)) == 20 * 12 // size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
@@ -32,6 +33,7 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 f"dataset must be map-style, with __getitem__ and __len__, got {type(dataset).__name__}"
             )
         self.dataset = dataset
+        self._has_warned = False
         if len(self) == 0:
             raise ValueError("dataset must hold at least one sample, got an empty one")
 
@@ -50,6 +52,13 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 "sampler=, with batch_size=, and not as batch_sampler="
             )
         self._check(indices)
+        if not self._has_warned and len(set(indices)) < len(indices):
+            self._has_warned = True  # in each worker once
+            warnings.warn(
+                "a batch holds the same sample twice, which an AdaptiveSampler never cuts; give the DataLoader its "
+                "batch_size",
+                stacklevel=2,
+            )
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
         return list(zip(indices, items, strict=True))

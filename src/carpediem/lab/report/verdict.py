@@ -30,4 +30,5 @@ def verdict(cells: list[Cell]) -> str | None:
     parts = [f"{word}: {', '.join(names)}" for word, names in found if names]
     if not parts:
         return None
-    return f"Points of best test error against Random Batch, by the 95% interval of the paired difference: {'; '.join(parts)}."
+    said = "; ".join(parts)
+    return f"Points of best test error against Random Batch, by the 95% interval of the paired difference: {said}."
