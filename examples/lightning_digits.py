@@ -55,3 +55,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # without waiting for gloo's threads, which may abort the interpreter on its way out

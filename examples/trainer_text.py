@@ -19,10 +19,9 @@ def sentence(chance: random.Random) -> dict[str, Any]:
     verdict, negated = chance.choice(PRAISE + BLAME), chance.random() < 0.4
     words = ["the", chance.choice(["film", "book", "meal"]), chance.choice(["is", "was"])]
     words += ["not"] * negated + [chance.choice(["very", "really"])] * chance.randint(0, 1) + [verdict]
-    tokens = [WORDS.index(word) for word in words]
-    mask = [1] * len(tokens) + [0] * (6 - len(tokens))
+    tokens, padding = [WORDS.index(word) for word in words], [0] * (6 - len(words))
     label = int((verdict in PRAISE) != negated)
-    return {"input_ids": tokens + [0] * (6 - len(tokens)), "attention_mask": mask, "label": label}
+    return {"input_ids": tokens + padding, "attention_mask": [1] * len(tokens) + padding, "label": label}
 
 
 def main() -> None:
@@ -57,3 +56,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # without waiting for gloo's threads, which may abort the interpreter on its way out
