@@ -50,4 +50,5 @@ def said(process, timeout):
             psutil.wait_procs(family, timeout=5)
         out, err = process.communicate(timeout=10)
         name = " ".join(Path(word).name for word in process.args[1:])[:200]
-        pytest.fail(f"{name} still ran after {timeout} s\n{out[-2000:]}\n{err[-8000:]}", pytrace=False)
+        stacks = "\n".join(line for line in err.splitlines() if not line.startswith("Extension modules"))
+        pytest.fail(f"{name} still ran after {timeout} s\n{out[-2000:]}\n{stacks[-30_000:]}", pytrace=False)

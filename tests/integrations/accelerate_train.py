@@ -11,6 +11,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import DataLoaderConfiguration
+from safe_workers import fork_workers_elsewhere
 from task import BATCH, EPOCHS, SAMPLES, adaptive, network, problem
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
@@ -100,6 +101,8 @@ def train(out, options):
 
 
 if __name__ == "__main__":
+    if "WORLD_SIZE" in os.environ:
+        fork_workers_elsewhere("accelerate", "carpediem.integrations.accelerate")
     for line in sys.argv[2:]:
         train(Path(sys.argv[1]), parsed(line))
     Accelerator(cpu=True).end_training()

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from safe_workers import fork_workers_elsewhere
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import BatchSampler, DataLoader, Sampler, TensorDataset
@@ -86,7 +87,10 @@ def build(samples=SAMPLES, epochs=EPOCHS, **loading):
     sampler = adaptive(samples, epochs)
     loading = {"batch_size": BATCH} | loading
     if loading.get("num_workers"):
-        loading["multiprocessing_context"] = "fork"
+        if "WORLD_SIZE" in os.environ:
+            fork_workers_elsewhere("lightning.pytorch", "carpediem.integrations.lightning")
+        else:
+            loading["multiprocessing_context"] = "fork"
     return AdaptiveBatches(sampler), DataLoader(Indexed(problem(samples)), sampler=sampler, **loading)
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import torch
+from safe_workers import fork_workers_elsewhere
 from task import BATCH, EPOCHS, SAMPLES, adaptive, network, problem
 from torch import nn
 from torch.nn import functional as F
@@ -107,6 +108,8 @@ def train(out, options):
 
 
 if __name__ == "__main__":
+    if "WORLD_SIZE" in os.environ:
+        fork_workers_elsewhere("transformers.trainer", "carpediem.integrations.transformers")
     for line in sys.argv[2:]:
         train(Path(sys.argv[1]), parsed(line))
     if torch.distributed.is_initialized():
