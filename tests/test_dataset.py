@@ -111,6 +111,12 @@ def test_a_sampler_in_the_place_of_a_batch_sampler_is_named():
         next(iter(loader))
 
 
+def test_batches_may_be_asked_for_by_a_tensor():
+    sampler = AdaptiveSampler(RandomBatch(10), batch_size=5, seed=0)
+    batches = list(DataLoader(Indexed(list(range(10))), batch_sampler=list(sampler.next_epoch().split(5))))
+    assert sorted(torch.cat([indices for indices, _ in batches]).tolist()) == list(range(10))
+
+
 def epochs_of(loader, count):
     return [indices for _ in range(count) for indices, _ in loader]
 

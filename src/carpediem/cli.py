@@ -38,8 +38,8 @@ from carpediem.lab.table import measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables
 from carpediem.lab.usercode import UserCodeError
 
-# Options that replace a setting of the recipe.
 TABLE_ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}  # and text for all else
+# Options that replace a setting of the recipe.
 SETTINGS = (
     "iterations",
     "batch_size",

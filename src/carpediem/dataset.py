@@ -46,7 +46,7 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
 
     def __getitems__(self, indices: list[int]) -> list[tuple[int, Item]]:
         """A whole batch at once, fetched at once where the data set can."""
-        if not isinstance(indices, Sequence):
+        if isinstance(indices, int):
             raise TypeError(
                 f"a loader must ask for a batch by a list of indices, got {indices!r}; give it the AdaptiveSampler as "
                 "sampler=, with batch_size=, and not as batch_sampler="

@@ -39,7 +39,7 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (math.inf, (1,)),
 )
 _END_EPOCHS = 15  # drawn once more, larger, of runs at least twice as long
-_NEAR = 1.5  # times the lowest error: what ends higher may leave that panel
+_NEAR = 1.5  # times the lowest error, or a point above it: what ends higher may leave that panel
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
 
@@ -238,7 +238,7 @@ def _scale_by_powers(axes: Axes, lines: Sequence[_Line]) -> None:
 def _frame_the_lowest(axes: Axes, lines: Sequence[_Line]) -> None:
     """Limits around the lines that end near the lowest: one far above would press all others together."""
     lowest = min(line.middle[-1] for line in lines)
-    near = [line for line in lines if line.middle[-1] <= _NEAR * lowest] or lines
+    near = [line for line in lines if line.middle[-1] <= max(_NEAR * lowest, lowest + 1)]
     low, high = min(min(line.low) for line in near), max(max(line.high) for line in near)
     margin = 0.05 * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)

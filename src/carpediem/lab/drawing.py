@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from carpediem.lab import paper
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, group_cells
+from carpediem.lab.results import Cell, cells_by_setting, group_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,13 +35,10 @@ def comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
     Raises:
         ValueError: no run has finished.
     """
-    groups: dict[str, list[Cell]] = {}
-    for cell in group_cells(records):
-        if cell.runs:
-            groups.setdefault(cell.setting, []).append(cell)
+    groups = cells_by_setting(cell for cell in group_cells(records) if cell.runs)
     if not groups:
         raise ValueError("records must hold at least one finished run, got none")
-    return sorted(groups.values(), key=lambda cells: (setting_name(cells[0].config), cells[0].setting))
+    return sorted(groups, key=lambda cells: (setting_name(cells[0].config), cells[0].setting))
 
 
 def plain_and_varied(cells: list[Cell]) -> list[list[Cell]]:

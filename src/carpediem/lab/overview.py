@@ -8,7 +8,14 @@ from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, PairedDifference, baseline_of, group_cells, paired_difference
+from carpediem.lab.results import (
+    Cell,
+    PairedDifference,
+    baseline_of,
+    cells_by_setting,
+    group_cells,
+    paired_difference,
+)
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.tables import setting_titles
 
@@ -59,7 +66,7 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     experiments = [
         (name, own)
         for name, records in folders.items()
-        for own in _experiments([cell for cell in group_cells(records) if cell.is_default and cell.runs])
+        for own in cells_by_setting(cell for cell in group_cells(records) if cell.is_default and cell.runs)
     ]
     everything = [cell for _, own in experiments for cell in own]
     called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
@@ -77,10 +84,6 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     titles = [Column(kind.key, kind.title, "error of seeds") for kind in kinds]
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"))
     return Table("Best test error (%)", _NOTE, (*heading, *titles, *_DIFFERENCES), rows, grouped=1)
-
-
-def _experiments(cells: list[Cell]) -> list[list[Cell]]:
-    return [[c for c in cells if c.setting == setting] for setting in dict.fromkeys(c.setting for c in cells)]
 
 
 def _published(config: dict[str, Any], kind: _Kind) -> paper.Published | None:

@@ -274,6 +274,14 @@ def group_cells(records: Iterable[RunRecord]) -> list[Cell]:
     return sorted(cells, key=_order)
 
 
+def cells_by_setting(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """The cells that can be compared with each other, together, in the order in which they come."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.setting, []).append(cell)
+    return list(groups.values())
+
+
 def setting_of(config: dict[str, Any]) -> str:
     """Everything but the seed and how batches are selected, as sorted JSON."""
     rest = {

@@ -13,6 +13,7 @@ from carpediem.lab.results import (
     baseline_of,
     baselines,
     best_error,
+    cells_by_setting,
     estimate,
     group_cells,
     method_name,
@@ -57,9 +58,7 @@ class _Stage:
 
 def stage_tables(records: Iterable[RunRecord]) -> list[Table]:
     """One table for each setting of which runs have finished: how each method fared, learning rate by learning rate."""
-    cells = [cell for cell in group_cells(records) if cell.runs]
-    settings = dict.fromkeys(cell.setting for cell in cells)
-    groups = [[cell for cell in cells if cell.setting == setting] for setting in settings]
+    groups = cells_by_setting(cell for cell in group_cells(records) if cell.runs)
     titles = setting_titles([group[0] for group in groups])
     return [_table(*pair) for pair in sorted(zip(titles, groups, strict=True), key=lambda pair: pair[0])]
 

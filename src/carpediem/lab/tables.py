@@ -17,6 +17,7 @@ from carpediem.lab.results import (
     DEFAULTS,
     Cell,
     baselines,
+    cells_by_setting,
     estimate,
     group_cells,
     method_name,
@@ -372,7 +373,7 @@ def _reduction(block: _Block, rival: Cell) -> float | None:
 
 
 def _summaries(cells: list[Cell], settings: set[str]) -> list[Table]:
-    groups = [[cell for cell in cells if cell.setting == setting] for setting in sorted(settings)]
+    groups = cells_by_setting(cell for cell in cells if cell.setting in settings)
     titles = setting_titles([group[0] for group in groups])
     order = sorted(range(len(groups)), key=titles.__getitem__)
     return [_summary(titles[index], groups[index]) for index in order]

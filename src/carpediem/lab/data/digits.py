@@ -10,9 +10,8 @@ import torch
 from .dataset import ImageData
 from .split import stratified_split
 
-TEST_SHARE = Fraction(
-    1, 2
-)  # of a fifth, one image would be 0.28 points of error, and all methods would look alike
+# With a fifth for the test, one image would be 0.28 points of error, and all methods would look alike.
+TEST_SHARE = Fraction(1, 2)
 
 
 def read_digits() -> ImageData:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from carpediem.lab.figure_data import grid_searches, index_comparison, index_epochs, loss_distributions
-from carpediem.lab.results import Cell, method_name
+from carpediem.lab.results import Cell, cells_by_setting, method_name
 from carpediem.lab.tables import config_title
 
 from .curves import lines
@@ -93,12 +93,9 @@ def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 def ablations(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """Tables 6 and 7: the best test error by pressure, for every setting with a pressure that does not decay."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        if cell.runs and "schedule" in cell.options:
-            groups.setdefault(cell.setting, []).append(cell)
+    groups = cells_by_setting(cell for cell in cells if cell.runs and "schedule" in cell.options)
     found: list[dict[str, Any]] = []
-    for group in groups.values():
+    for group in groups:
         if len({cell.options["schedule"] for cell in group}) < 2:
             continue
         points: list[list[Any]] = []

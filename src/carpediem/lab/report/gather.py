@@ -9,7 +9,7 @@ from typing import Any
 
 from carpediem import __version__
 from carpediem.lab.records import RunRecord, read_runs
-from carpediem.lab.results import Cell, group_cells
+from carpediem.lab.results import Cell, cells_by_setting, group_cells
 from carpediem.lab.table import Table, is_measured, row_texts, sort_value
 from carpediem.lab.tables import all_tables, setting_titles
 
@@ -35,28 +35,25 @@ def gather(folders: Sequence[str | Path]) -> dict[str, Any]:
     records = read_runs(*folders, damage=damage)
     places = [Path(folder) for folder in folders]
     cells = group_cells(records)
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.setting, []).append(cell)
-    titles = setting_titles([group[0] for group in groups.values()])
+    groups = cells_by_setting(cells)
+    titles = setting_titles([group[0] for group in groups])
     return {
         "version": __version__,
         "title": _title(list(dict.fromkeys(map(_name, places)))),
         "summary": _summary(records, len(groups)),
         "verdicts": [
             f"{title}. {found}" if len(groups) > 1 else found
-            for title, group in zip(titles, groups.values(), strict=True)
+            for title, group in zip(titles, groups, strict=True)
             if (found := verdict(group)) is not None
         ],
         "settings": [
-            _setting(places, title, group, damage)
-            for title, group in zip(titles, groups.values(), strict=True)
+            _setting(places, title, group, damage) for title, group in zip(titles, groups, strict=True)
         ],
         "damage": damage,
         "tables": [_table(table) for table in all_tables(records, empty=True)],
         "grids": grids(cells),
         "ablations": ablations(cells),
-        "obtained": obtained(folders, list(groups.values()), titles),
+        "obtained": obtained(folders, groups, titles),
     }
 
 
