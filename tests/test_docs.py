@@ -77,7 +77,7 @@ def test_the_readme_shows_what_the_published_runs_give():
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)
 def test_published_tables_come_from_the_runs_beside_them(folder):
     from carpediem.lab.records import read_runs
-    from carpediem.lab.stages import stage_tables
+    from carpediem.lab.stage_tables import stage_tables
     from carpediem.lab.table import render_csv, render_markdown
     from carpediem.lab.tables import all_tables
 

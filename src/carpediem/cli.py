@@ -32,7 +32,7 @@ from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.report import Watch, write_report
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
-from carpediem.lab.stages import stage_tables
+from carpediem.lab.stage_tables import stage_tables
 from carpediem.lab.study import Study
 from carpediem.lab.table import measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables

@@ -17,26 +17,33 @@ def test_an_experiment_has_a_line_of_ours_and_one_of_the_papers():
     assert (paper["random"], paper["recency"], paper["difference"]) == ("10.2 ± 0.12", "9.79 ± 0.04", DASH)
 
 
-def test_a_shuffled_baseline_has_a_column_of_its_own_and_is_compared_with_what_draws_alike():
-    runs = study({"random": [10.0], "recency": [9.0]}, draws="systematic")
-    ours, paper = rows({"here": runs + study({"random": [8.0]}, draws="independent")})
-    assert (ours["random"], ours["random_shuffled"], ours["difference"]) == ("8.00 (1)", "10.00 (1)", "-1.00")
-    assert paper["random_shuffled"] == DASH
+def test_each_kind_of_draws_has_a_line_of_its_own_and_is_compared_with_what_draws_alike():
+    runs = study({"random": [8.0], "recency": [8.5], "online": [9.5]}, draws="independent")
+    runs += study({"random": [10.0], "recency": [9.0]}, draws="systematic")
+    independent, systematic, paper = rows({"here": runs}, links=True)
+    assert [row["draws"] for row in (independent, systematic, paper)] == ["independent", "systematic", DASH]
+    assert (independent["random"], independent["online"], independent["difference"]) == (
+        "8.00 (1)",
+        "9.50 (1)",
+        "+0.50",
+    )
+    assert (systematic["random"], systematic["online"], systematic["difference"]) == (
+        "10.00 (1)",
+        DASH,
+        "-1.00",
+    )
+    assert (systematic["experiment"], systematic["whose"], paper["whose"]) == ("", "ours", "paper")
 
 
-def test_recency_bias_is_compared_with_a_shuffle_too_whatever_it_draws_itself():
-    runs = study({"random": [10.0], "recency": [9.0]}, draws="independent")
-    ours, paper = rows({"here": runs + study({"random": [8.0]}, draws="systematic")})
-    assert (ours["difference"], ours["difference_shuffled"]) == ("-1.00", "+1.00")
-    assert paper["difference_shuffled"] == DASH
-    (ours, _) = rows({"here": runs})
-    assert ours["difference_shuffled"] == DASH
+def test_recency_bias_is_compared_with_nothing_where_random_batch_was_not_drawn_alike():
+    runs = study({"random": [10.0]}, draws="independent") + study({"recency": [9.0]}, draws="systematic")
+    assert {row["difference"] for row in rows({"here": runs})} == {DASH}
 
 
 def test_what_was_not_run_or_not_finished_or_not_with_the_papers_options_is_not_shown():
     runs = [*study({"random": [10.0]}), run("recency", 0, [9.0], done=False)]
     (ours, _) = rows({"here": runs + study({"recency": [5.0]}, pressure=7.0)})
-    assert set(ours) == {"experiment", "whose", "random", "difference", "difference_shuffled"}
+    assert set(ours) == {"experiment", "whose", "draws", "random", "difference"}
     assert ours["difference"] == DASH
 
 
@@ -67,3 +74,21 @@ def test_the_papers_numbers_stand_beside_its_own_recipe_and_length_alone():
 def test_programs_get_numbers():
     (ours, _) = overview_table({"here": study({"random": [10.0, 12.0]})}).to_dict()["rows"]
     assert (ours["random"], ours["random_standard_error"], ours["random_seeds"]) == (11.0, 1.0, 2)
+
+
+def test_experiments_stand_in_the_papers_order_and_others_behind_them():
+    settings = [
+        {"data": "mine"},
+        {"data": "cifar100"},
+        {"data": "cifar10", "optimizer": "sgd"},
+        {"data": "cifar10", "recipe": "modern"},
+        {"data": "cifar10"},
+    ]
+    found = rows({str(n): study({"random": [9.0]}, **config) for n, config in enumerate(settings)})
+    assert [row["experiment"].split(", ") for row in found if row["whose"] == "ours"] == [
+        ["CIFAR-10", "ResNet (L=50)", "momentum", "recipe paper"],
+        ["CIFAR-10", "ResNet (L=50)", "momentum", "recipe modern"],
+        ["CIFAR-10", "ResNet (L=50)", "SGD", "recipe paper"],
+        ["CIFAR-100", "ResNet (L=50)", "momentum", "recipe paper"],
+        ["mine", "ResNet (L=50)", "momentum", "recipe paper"],
+    ]

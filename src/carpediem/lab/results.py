@@ -170,11 +170,18 @@ def shared_means(ours: Cell, theirs: Cell) -> tuple[float, float] | None:
 def paired_difference(
     ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float] = best_error
 ) -> PairedDifference | None:
-    """Our measure minus theirs, seed by seed, or None where they share no finished seed.
+    """Our measure minus theirs, seed by seed, or None where they share no finished seed."""
+    return mean_difference([mine - other for mine, other in _pairs(ours, theirs, measure)])
+
+
+def mean_difference(differences: Sequence[float]) -> PairedDifference | None:
+    """The mean of differences taken seed by seed, or None where there are none.
 
     The interval is mean ± t s / sqrt(n), with Student's t of n - 1 degrees of freedom.
+
+    >>> mean_difference([1.0])
+    PairedDifference(mean=1.0, low=None, high=None, count=1)
     """
-    differences = [mine - other for mine, other in _pairs(ours, theirs, measure)]
     if not differences:
         return None
     mean = estimate(differences)

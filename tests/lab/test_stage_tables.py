@@ -1,6 +1,6 @@
 import pytest
 
-from carpediem.lab.stages import stage_tables
+from carpediem.lab.stage_tables import stage_tables
 from carpediem.lab.table import DASH, row_texts
 from lab.record_makers import run
 
