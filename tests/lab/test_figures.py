@@ -91,13 +91,24 @@ def test_the_lines_of_figure_4_are_the_shares_of_the_records(study):
 
 def test_figure_3_draws_both_indices(study):
     run = next(run for run in read_runs(study) if run.config["method"] == "recency")
-    figure = index_figure(run)
+    figure = index_figure(run, "Recency Bias (systematic draws)")
     for axes, epoch in zip(figure.axes, some_epochs(5, 2), strict=True):
         found = index_comparison(run, epoch)
         np.testing.assert_allclose(axes.get_lines()[-1].get_ydata(), found.quantised)
         spans = [path.vertices[:, 1].tolist() for path in axes.collections[0].get_paths()]
         assert spans == [[a - 1, b] for a, b in zip(found.first_rank, found.last_rank, strict=True)]
+    named = f"Recency Bias (systematic draws), seed {run.config['seed']};"
+    assert any(text.get_text().startswith(named) for text in texts(figure))
     assert_inside(figure)
+
+
+def test_figure_3_is_of_the_first_run_that_knows_its_uncertainties(study, tmp_path):
+    known = next(run for run in read_runs(study) if run.config["method"] == "recency")
+    bare = [{k: v for k, v in epoch.items() if k != "uncertainty_counts"} for epoch in known.epochs]
+    config = known.config | {"draws": "independent"}
+    assert known.config["draws"] == "systematic"
+    runs = [RunRecord("0" * 12, config, bare, known.done), known]
+    assert "index" in kinds(write_figures(runs, [study], tmp_path / "figures", formats=["png"]))
 
 
 def long_trails():
@@ -131,7 +142,7 @@ CONFIG = {
 
 def test_figure_2_shows_long_and_odd_names_as_they_are():
     run = RunRecord("abc", CONFIG | {"method": "random", "seed": 1, "warm_up": 10}, [], None)
-    figure = trails_figure(run, long_trails(), None)
+    figure = trails_figure(run, "Recency Bias", long_trails(), None)
     assert_inside(figure)
     shown = [text.get_text() for text in texts(figure)]
     assert r"/data/\$x\$, ResNet (L=50), SGD, recipe paper" in shown
@@ -142,7 +153,7 @@ def test_the_strip_of_figure_2_is_coloured_by_the_predictions(study):
     run = next(run for run in read_runs(study) if run.config["method"] == "recency")
     place = run_folder(study, run.hash)
     trails, gallery = read_trails(place), read_gallery(place)
-    figure = trails_figure(run, trails, gallery, samples=2)
+    figure = trails_figure(run, "Recency Bias", trails, gallery, samples=2)
     strips = [axes for axes in figure.axes if axes.get_legend()]
     assert len(strips) == 2
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def index_figure(run: RunRecord) -> Figure | None:
-    """One panel for each of some epochs; None where the run's records hold no uncertainties."""
+def index_figure(run: RunRecord, method: str) -> Figure | None:
+    """One panel for each of some epochs; None where the run's records hold no uncertainties.
+
+    Args:
+        method: what the run's method is called among those that it is published with.
+    """
     known = index_epochs(run)
     if not known:
         return None
@@ -65,7 +69,5 @@ def index_figure(run: RunRecord) -> Figure | None:
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="lower center", ncols=2, frameon=False, fontsize=9)
     seed = run.config["seed"]
-    head(
-        figure, title(run.config), f"Recency Bias, seed {seed}; a low index is drawn the likeliest", left=0.85
-    )
+    head(figure, title(run.config), f"{method}, seed {seed}; a low index is drawn the likeliest", left=0.85)
     return figure

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carpediem.lab.config import METHODS
 from carpediem.lab.drawing import COLOURS, GREY, head, literal, new_figure, plain_axes, title
 from carpediem.lab.figure_data import telling_trails
 from carpediem.lab.records import RunRecord
@@ -23,9 +22,13 @@ OF_MORE = "#7F7F7F"
 
 
 def trails_figure(
-    run: RunRecord, trails: Trails, gallery: SampleRecord | None, *, samples: int = 4
+    run: RunRecord, method: str, trails: Trails, gallery: SampleRecord | None, *, samples: int = 4
 ) -> Figure | None:
-    """A strip of predictions and two lines a sample, for samples that tell the two windows apart."""
+    """A strip of predictions and two lines a sample, for samples that tell the two windows apart.
+
+    Args:
+        method: what the run's method is called among those that it is published with.
+    """
     chosen = telling_trails(trails, samples)
     if not len(chosen):
         return None
@@ -47,11 +50,10 @@ def trails_figure(
         picture = figure.add_axes((0.25 / width, (bottom + 0.22) / height, 0.85 / width, 0.85 / height))
         _draw_picture(picture, gallery, int(trails.index[column]))
         _name_lines(lines, trails, int(column))
-    method = f"{METHODS.get(run.config['method'], run.config['method'])}, seed {run.config['seed']}"
     below = (
-        f"{method}. Strip: the prediction in each epoch, blank where the sample was not drawn. Lines: uncertainty of "
-        "its last predictions,\nand deviation of its label's probability since the start, at twice the height. "
-        "Grey: the warm-up."
+        f"{method}, seed {run.config['seed']}. Strip: the prediction in each epoch, blank where the sample was not "
+        "drawn.\nLines: uncertainty of its last predictions, and deviation of its label's probability since the start, "
+        "at twice the height. Grey: the warm-up."
     )
     head(figure, title(run.config), below, left=0.25)
     return figure

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from carpediem.lab.curves import write_curves
 from carpediem.lab.drawing import check_formats, comparable, plain_and_varied, setting_name, write_all
-from carpediem.lab.figure_data import grid_searches
+from carpediem.lab.figure_data import grid_searches, index_epochs
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
 from carpediem.lab.figure_losses import loss_figure
 from carpediem.lab.figure_trails import trails_figure
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell
+from carpediem.lab.results import Cell, method_name
 from carpediem.lab.samples import read_gallery, read_trails, run_folder
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def write_figures(
         plain = plain_and_varied(cells)[0]
         recency = [cell for cell in plain if cell.method == "recency"]
         figures.append((f"trails_{name}", _trails([*recency, *plain], studies)))
-        figures.append((f"index_{name}", index_figure(recency[0].runs[0]) if recency else None))
+        figures.append((f"index_{name}", _index(recency, plain)))
         figures.append((f"losses_{name}", loss_figure(plain)))
     searches = grid_searches(cell for cells in comparable(records) for cell in cells)
     figures += [(f"grid_{setting_name(search.config)}", grid_figure(search)) for search in searches]
@@ -54,12 +54,18 @@ def write_figures(
     return files + write_all(drawn, folder, formats)
 
 
-def _trails(cells: Iterable[Cell], studies: Sequence[Path]) -> Figure | None:
+def _index(cells: Iterable[Cell], among: Sequence[Cell]) -> Figure | None:
+    """Figure 3 of the first run that knows its uncertainties."""
+    known = ((cell, run) for cell in cells for run in cell.runs if index_epochs(run))
+    return next((index_figure(run, method_name(cell, among)) for cell, run in known), None)
+
+
+def _trails(cells: Sequence[Cell], studies: Sequence[Path]) -> Figure | None:
     """Figure 2 of the first run that has trails: the two windows see the same predictions, whatever draws them."""
     for cell in cells:
         for run in cell.runs:
             for study in studies:
                 place = run_folder(study, run.hash)
                 if (trails := read_trails(place)) is not None:
-                    return trails_figure(run, trails, read_gallery(place))
+                    return trails_figure(run, method_name(cell, cells), trails, read_gallery(place))
     return None
