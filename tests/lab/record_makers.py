@@ -5,16 +5,12 @@ import hashlib
 from carpediem.lab.recipes import recipe
 from carpediem.lab.records import RunRecord
 
-CONFIG = recipe("paper") | {
-    "recipe": "paper",
-    "data": "cifar10",
-    "net": "resnet-50",
-    "optimizer": "momentum",
-}
+SETTING = {"recipe": "paper", "data": "cifar10", "net": "resnet-50", "optimizer": "momentum"}
 
 
 def run(method, seed, errors, *, done=True, seconds=10.0, **config):
-    config = CONFIG | {"method": method, "seed": seed} | config
+    chosen = SETTING | config
+    config = recipe(chosen["recipe"]) | chosen | {"method": method, "seed": seed}
     epochs = [
         {
             "epoch": n,

@@ -61,12 +61,14 @@ def test_each_folder_is_named_and_the_paper_is_left_out_where_it_says_nothing():
 
 def test_the_papers_numbers_stand_beside_its_own_recipe_and_length_alone():
     runs = study({"random": [10.0]}) + study({"random": [20.0]}, iterations=200)
+    runs += study({"random": [14.0]}, augmentation="crop-flip", dropout=0.0)
     found = rows({"here": runs + study({"random": [15.0]}, recipe="modern")})
     name = "CIFAR-10, ResNet (L=50), momentum, recipe"
     assert {(row["experiment"], row["whose"]) for row in found} == {
         (f"{name} paper, iterations 40000", "ours"),
         (f"{name} paper, iterations 40000", "paper"),
         (f"{name} paper, iterations 200", "ours"),
+        (f"{name} paper with dropout 0 and augmentation crop-flip", "ours"),
         (f"{name} modern", "ours"),
     }
 

@@ -93,6 +93,6 @@ def test_settings_have_tables_of_their_own_and_what_has_not_finished_has_none():
         trained("random", 0, [9.0] * 8, data="mnist", done=False),
     ]
     assert [table.title for table in stage_tables(runs)] == [
-        "Stages: CIFAR-10, ResNet (L=50), momentum, recipe paper",
-        "Stages: CIFAR-100, ResNet (L=50), momentum, recipe paper",
+        "Stages: CIFAR-10, ResNet (L=50), momentum, recipe paper with warm-up 1",
+        "Stages: CIFAR-100, ResNet (L=50), momentum, recipe paper with warm-up 1",
     ]

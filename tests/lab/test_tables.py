@@ -143,11 +143,30 @@ def test_recipes_and_lengths_are_never_mixed():
 
 
 def test_of_two_settings_for_one_cell_the_larger_is_shown_and_the_other_summarised():
-    records = study({"random": [6.0, 6.0]}) + study({"random": [9.0]}, dropout=0.5)
+    records = study({"random": [6.0, 6.0]}) + study({"random": [9.0]}, precision="bf16")
     tables = all_tables(records)
     assert row(tables[0], optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"] == 6.0
     assert [one.title for one in tables[1:]] == ["CIFAR-10, ResNet (L=50), momentum, recipe paper"]
     assert rows(tables[1])[0]["best_error"] == 9.0
+
+
+def test_what_differs_from_a_recipe_is_named_and_stands_in_a_table_of_its_own():
+    records = study({"random": [6.0]}) + study({"random": [5.0, 5.0]}, dropout=0.0, augmentation="crop-flip")
+    own, changed = all_tables(records)
+    assert own.title == "Table 3: best test error (%), ResNet (L=50), recipe paper, 40,000 iterations"
+    assert changed.title.endswith("recipe paper with dropout 0 and augmentation crop-flip, 40,000 iterations")
+    found = [
+        row(one, optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"]
+        for one in (own, changed)
+    ]
+    assert found == [6.0, 5.0]
+
+
+def test_the_points_of_a_grid_search_may_differ_in_their_warm_up():
+    records = study({"recency": [6.0]}) + study({"recency": [5.0]}, window=15, warm_up=15)
+    (grid,) = [one for one in all_tables(records) if one.title.startswith("Figure 7")]
+    assert grid.title.endswith("recipe paper, 40,000 iterations")
+    assert len([line for line in rows(grid) if line["ours"] is not None]) == 2
 
 
 def test_fine_tuning_gives_errors_and_the_papers_comparison_in_time():

@@ -16,14 +16,13 @@ from carpediem.lab.drawing import (
     new_figure,
     plain_and_varied,
     plain_axes,
-    setting_name,
-    setting_title,
     style,
     title,
     write_all,
 )
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, best_error, estimate, mean_curve, method_name
+from carpediem.lab.titles import setting_name, setting_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carpediem.lab import paper
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, cells_by_setting, group_cells
+from carpediem.lab.titles import config_title, setting_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,29 +71,12 @@ def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
 
 def title(config: dict[str, Any]) -> str:
     """Data, network, optimizer and recipe, as the head of a figure says them."""
-    return f"{literal(setting_title(config))}, recipe {config['recipe']}"
-
-
-def setting_title(config: dict[str, Any]) -> str:
-    """Data, network and optimizer in words."""
-    data, net, optimizer = config["data"], config["net"], config["optimizer"]
-    names = (
-        paper.DATA.get(data, data),
-        paper.NETWORKS.get(net, net),
-        paper.OPTIMIZERS.get(optimizer, optimizer),
-    )
-    return ", ".join(names)
+    return literal(config_title(config))
 
 
 def literal(text: str) -> str:
     """Text from data as it stands: between two dollar signs matplotlib would set mathematics."""
     return text.replace("$", r"\$")
-
-
-def setting_name(config: dict[str, Any]) -> str:
-    """Data, network, optimizer and recipe as a part of a file's name."""
-    parts = [str(config[name]) for name in ("data", "net", "optimizer", "recipe")]
-    return "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -110,9 +92,11 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def head(figure: Figure, text: str, below: str = "", *, left: float = 0.75) -> None:
-    """A title at the top of a figure, with a line below it, `left` inches from the edge."""
+    """A title at the top of a figure, with a line below it, `left` inches from the edge; a long one is set smaller."""
     width, height = figure.get_size_inches()
-    figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold")
+    shown = figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold")
+    ends = shown.get_window_extent().x1 / figure.dpi - left
+    shown.set_fontsize(12 * min(1.0, (width - left - 0.1) / ends))
     if below:
         figure.text(left / width, 1 - 0.4 / height, below, fontsize=8, color=GREY, va="top")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carpediem.lab.curves import write_curves
-from carpediem.lab.drawing import check_formats, comparable, plain_and_varied, setting_name, write_all
+from carpediem.lab.drawing import check_formats, comparable, plain_and_varied, write_all
 from carpediem.lab.figure_data import grid_searches, index_epochs
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
@@ -16,6 +16,7 @@ from carpediem.lab.figure_trails import trails_figure
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, method_name
 from carpediem.lab.samples import read_gallery, read_trails, run_folder
+from carpediem.lab.titles import setting_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

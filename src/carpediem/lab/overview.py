@@ -18,6 +18,7 @@ from carpediem.lab.results import (
 )
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.tables import setting_titles
+from carpediem.lab.titles import recipe_title
 
 _DIFFERENCE = Column("difference", "Recency − Random", "difference")
 _NOTE = (
@@ -83,8 +84,9 @@ def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
 
 def _published(config: dict[str, Any], method: str) -> paper.Published | None:
     """What the paper has for a run of its own recipe and length."""
-    is_papers = config["recipe"] == "fine-tuning" or (
-        config["recipe"] == "paper" and config.get("iterations") == paper.ITERATIONS
+    recipe = recipe_title(config)
+    is_papers = recipe == "fine-tuning" or (
+        recipe == "paper" and config.get("iterations") == paper.ITERATIONS
     )
     return paper.best_error(config["net"], config["data"], config["optimizer"], method) if is_papers else None
 

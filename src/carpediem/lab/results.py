@@ -334,7 +334,7 @@ def method_name(cell: Cell, among: Iterable[Cell]) -> str:
         shuffled = "shuffle" if cell.method == "random" else "systematic draws"
         details.append(shuffled if cell.draws == "systematic" else "independent draws")
     odd = [(name, value) for name, value in cell.selection if value != DEFAULTS.get(name, value)]
-    details += [_WORDS.get((n, v)) or f"{n} {format(v, 'g') if _is_number(v) else v}" for n, v in odd]
+    details += [_WORDS.get((n, v)) or f"{n} {in_words(v)}" for n, v in odd]
     name = METHODS.get(cell.method, cell.method)
     return f"{name} ({', '.join(details)})" if details else name
 
@@ -355,6 +355,15 @@ def _epochs(run: RunRecord) -> list[dict[str, Any]]:
     if not run.epochs:
         raise ValueError(f"run {run.hash} has no finished epoch")
     return run.epochs
+
+
+def in_words(value: Any) -> str:
+    """A setting's value as people write it.
+
+    >>> in_words(100.0), in_words("crop-flip")
+    ('100', 'crop-flip')
+    """
+    return format(value, "g") if _is_number(value) else str(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -6,9 +6,8 @@ Every number comes from a record or from `paper`; what has not been run is a das
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.config import METHODS
@@ -28,6 +27,7 @@ from carpediem.lab.results import (
     without_warm_up,
 )
 from carpediem.lab.table import Column, Table, Value
+from carpediem.lab.titles import config_title, data_title, network_title, recipe_title, setting_parts
 
 _CLASSIFIED = ("mnist", "cifar10", "cifar100")
 _FINE_TUNED = ("densenet-121", "efficientnet-lite0")
@@ -116,16 +116,22 @@ def _paper_tables(cells: list[Cell]) -> list[_Built]:
     for recipe, _, found in _buckets(fine_tuned, by_iterations=False):
         tables += [_fine_tuning(recipe, found), _times(recipe, found)]
     tables += [_pressure(*bucket) for bucket in _buckets(_pressure_cells(cells))]
-    tables += [_grid(*bucket) for bucket in _buckets(_grid_cells(cells))]
+    tables += [_grid(*bucket) for bucket in _buckets(_grid_cells(cells), but=("warm_up",))]
     return tables
 
 
-def _buckets(cells: list[Cell], *, by_iterations: bool = True) -> list[tuple[str, int | None, list[Cell]]]:
-    """(recipe, iterations, cells): one a table; where there is nothing, the paper's own, empty."""
+def _buckets(
+    cells: list[Cell], *, by_iterations: bool = True, but: Container[str] = ()
+) -> list[tuple[str, int | None, list[Cell]]]:
+    """(recipe, iterations, cells): one a table; where there is nothing, the paper's own, empty.
+
+    Args:
+        but: settings in which the cells of a table may differ.
+    """
     found: dict[tuple[str, int | None], list[Cell]] = {}
     for cell in cells:
         iterations = cell.config.get("iterations") if by_iterations else None
-        found.setdefault((cell.config["recipe"], iterations), []).append(cell)
+        found.setdefault((recipe_title(cell.config, but=but), iterations), []).append(cell)
     own = ("paper", paper.ITERATIONS) if by_iterations else ("fine-tuning", None)
     order = sorted(found, key=lambda key: (key != own, key[0], -(key[1] or 0)))
     return [(*key, found[key]) for key in order] or [(*own, [])]
@@ -154,7 +160,9 @@ def _fine_tuning_blocks(cells: list[Cell]) -> list[_Block]:
     keys = [("densenet-121", data, "momentum") for data in ("mit67", "food100")]
     keys += sorted({_key(cell) for cell in cells} - set(keys))
     return [
-        _Block((_data(data), _network(net)), key, _one_setting([c for c in cells if _key(c) == key]))
+        _Block(
+            (data_title(data), network_title(net)), key, _one_setting([c for c in cells if _key(c) == key])
+        )
         for key in keys
         for net, data, _ in [key]
     ]
@@ -231,9 +239,7 @@ def _pressure(recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
             options = cell.options
             rows.append(
                 (
-                    _data(cell.config["data"]),
-                    _network(cell.config["net"]),
-                    _optimizer(cell.config["optimizer"]),
+                    *setting_parts(cell.config),
                     _plain_name(cell, cells),
                     options.get("schedule"),
                     options.get("pressure"),
@@ -428,12 +434,6 @@ def _setting_title(cell: Cell, others: list[Cell]) -> str:
     return ", ".join([title, *told])
 
 
-def config_title(config: dict[str, Any]) -> str:
-    """Data, network, optimizer and recipe, as titles name them."""
-    where = (_data(config["data"]), _network(config["net"]), _optimizer(config["optimizer"]))
-    return f"{', '.join(where)}, recipe {config['recipe']}"
-
-
 # --- shared by all
 
 
@@ -497,18 +497,6 @@ def _or_none(cells: list[Cell]) -> list[Cell | None]:
 
 def _first(cells: list[Cell]) -> Cell | None:
     return cells[0] if cells else None
-
-
-def _data(name: str) -> str:
-    return paper.DATA.get(name, name)
-
-
-def _network(name: str) -> str:
-    return paper.NETWORKS.get(name, name)
-
-
-def _optimizer(name: str) -> str:
-    return paper.OPTIMIZERS.get(name, name)
 
 
 def _where(recipe: str, iterations: int | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from carpediem.lab.figure_data import grid_searches, index_comparison, index_epochs, loss_distributions
 from carpediem.lab.results import Cell, cells_by_setting, method_name
-from carpediem.lab.tables import config_title
+from carpediem.lab.titles import config_title
 
 from .curves import lines
 from .numbers import short, shorts
