@@ -420,7 +420,11 @@ def tables(
         bool, typer.Option("--overview", help="One table instead, of what was measured in each DIR.")
     ] = False,
     stages: Annotated[
-        bool, typer.Option("--stages", help="How each method fared at each learning rate, instead.")
+        bool,
+        typer.Option(
+            "--stages",
+            help="How each method fared at each learning rate, and method and draws taken apart, instead.",
+        ),
     ] = False,
 ) -> None:
     """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""

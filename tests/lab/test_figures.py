@@ -1,12 +1,15 @@
 """The paper's static figures: what they draw, from which records, and that they can be drawn at all."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 from carpediem.cli import app
-from carpediem.lab.drawing import comparable
+from carpediem.lab import figures
+from carpediem.lab.drawing import comparable, head, new_figure
 from carpediem.lab.figure_data import grid_searches, index_comparison, loss_distributions
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
@@ -140,9 +143,29 @@ CONFIG = {
 }
 
 
+def test_figures_2_and_3_name_the_draws_where_there_are_both_and_prefer_recency_bias(
+    study, tmp_path, monkeypatch
+):
+    drawn = []
+    monkeypatch.setattr(figures, "trails_figure", lambda run, method, *_: drawn.append(method))
+    monkeypatch.setattr(figures, "index_figure", lambda run, method: drawn.append(method))
+    runs = read_runs(study)
+    others = [replace(run, hash=run.hash[::-1], config=run.config | {"draws": "independent"}) for run in runs]
+    write_figures(runs + others, [study], tmp_path, formats=["png"])
+    write_figures(runs, [study], tmp_path, formats=["png"])
+    assert drawn == [
+        "Recency Bias (systematic draws, window 2)",  # no sample records lie there for the others
+        "Recency Bias (independent draws, window 2)",
+        "Recency Bias (window 2)",
+        "Recency Bias (window 2)",
+    ]
+
+
 def test_figure_2_shows_long_and_odd_names_as_they_are():
     run = RunRecord("abc", CONFIG | {"method": "random", "seed": 1, "warm_up": 10}, [], None)
-    figure = trails_figure(run, "Recency Bias", long_trails(), None)
+    method = "Recency Bias (systematic draws, window 15, pressure 1000, constant pressure)"
+    figure = trails_figure(run, method, long_trails(), None)
+    assert any(text.get_text().startswith(f"{method}, seed 1.") for text in texts(figure))
     assert_inside(figure)
     shown = [text.get_text() for text in texts(figure)]
     assert r"/data/\$x\$, ResNet (L=50), SGD, recipe paper" in shown
@@ -207,3 +230,11 @@ def test_a_damaged_file_is_named(study):
         file.write_bytes(b"no archive")
     result = CliRunner().invoke(app, ["figures", str(study)])
     assert (result.exit_code, f"{TRAILS} is damaged" in result.stderr) == (2, True)
+
+
+def test_a_title_is_set_smaller_where_it_is_long_and_never_larger():
+    for words, smaller in (("short", False), ("long " * 40, True)):
+        figure = new_figure(6, 3)
+        head(figure, words)
+        assert (figure.texts[0].get_fontsize() < 12) == smaller
+        assert_inside(figure)

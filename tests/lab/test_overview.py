@@ -65,9 +65,9 @@ def test_the_papers_numbers_stand_beside_its_own_recipe_and_length_alone():
     found = rows({"here": runs + study({"random": [15.0]}, recipe="modern")})
     name = "CIFAR-10, ResNet (L=50), momentum, recipe"
     assert {(row["experiment"], row["whose"]) for row in found} == {
-        (f"{name} paper, iterations 40000", "ours"),
-        (f"{name} paper, iterations 40000", "paper"),
-        (f"{name} paper, iterations 200", "ours"),
+        (f"{name} paper", "ours"),
+        (f"{name} paper", "paper"),
+        (f"{name} paper, 200 iterations", "ours"),
         (f"{name} paper with dropout 0 and augmentation crop-flip", "ours"),
         (f"{name} modern", "ours"),
     }
@@ -94,3 +94,31 @@ def test_experiments_stand_in_the_papers_order_and_others_behind_them():
         ["CIFAR-100", "ResNet (L=50)", "momentum", "recipe paper"],
         ["mine", "ResNet (L=50)", "momentum", "recipe paper"],
     ]
+
+
+def test_one_setting_in_two_folders_is_told_apart_by_them():
+    found = rows({name: study({"random": [9.0]}, recipe="modern") for name in ("here", "there")})
+    assert [row["experiment"].rpartition(", ")[2] for row in found] == ["here", "there"]
+
+
+def test_a_method_or_a_kind_of_draws_that_is_not_known_is_no_line_of_dashes():
+    runs = study({"random": [9.0]}) + study({"newest": [8.0]}, draws="other")
+    assert [row["draws"] for row in rows({"here": runs})] == ["independent", DASH]
+    unsaid = study({"random": [9.0]}, draws=None) + study({"random": [8.0]}, draws="independent")
+    assert [row["random"] for row in rows({"here": unsaid})][:2] == ["8.00 (1)", "9.00 (1)"]
+
+
+def test_fine_tuning_has_the_papers_numbers_only_where_it_is_the_papers():
+    own = {
+        "data": "mit67",
+        "net": "densenet-121",
+        "recipe": "fine-tuning",
+        "iterations": 250,
+        "image_size": 224,
+    }
+    own |= {"weights": "imagenet", "normalisation": "imagenet"}
+    assert [row["whose"] for row in rows({"here": study({"random": [9.0]}, **own)})] == ["ours", "paper"]
+    for change in ({"weights": None}, {"image_size": 32}, {"iterations": 10}):
+        assert [row["whose"] for row in rows({"here": study({"random": [9.0]}, **(own | change))})] == [
+            "ours"
+        ]

@@ -96,3 +96,40 @@ def test_settings_have_tables_of_their_own_and_what_has_not_finished_has_none():
         "Stages: CIFAR-10, ResNet (L=50), momentum, recipe paper with warm-up 1",
         "Stages: CIFAR-100, ResNet (L=50), momentum, recipe paper with warm-up 1",
     ]
+
+
+def test_records_that_say_less_give_dashes_and_one_stage():
+    bare = run("random", 0, [9.0, 8.0, 7.0], warm_up=None)
+    found = rows(bare)
+    assert [stage for stage, _ in found] == ["1 to 3", "3", "best"]
+    assert (found["1 to 3", "Random Batch"]["error"], found["1 to 3", "Random Batch"]["distinct"]) == (
+        "8.00",
+        DASH,
+    )
+
+
+@pytest.mark.parametrize("shorter", ["random", "recency"])
+def test_the_stages_are_those_that_all_runs_have(shorter):
+    runs = [trained(method, 0, [9.0] * 8) for method in ("random", "recency")]
+    for one in runs:
+        if one.config["method"] == shorter:
+            del one.epochs[5:]
+    assert [stage for stage, method in rows(*runs) if method == "Random Batch"] == [
+        "2 to 3, rate 0.1",
+        "4 to 5, rate 0.01",
+        "5",
+        "best",
+    ]
+
+
+def test_a_loss_that_is_no_number_is_none_for_programs():
+    lost = trained("random", 0, [9.0] * 8)
+    lost.epochs[1]["train_loss"] = float("nan")
+    (made,) = stage_tables([lost])
+    assert [row["loss"] for row in made.to_dict()["rows"]][:2] == [None, 0.225]
+
+
+def test_only_the_best_says_how_much_sooner():
+    found = rows(trained("random", 0, [9.0] * 8), trained("recency", 0, [8.0] * 8))
+    sooner = {stage: texts["fewer_iterations"] for (stage, name), texts in found.items() if name[:2] == "Re"}
+    assert [stage for stage, text in sooner.items() if text != DASH] == ["best"]

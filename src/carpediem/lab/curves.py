@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from carpediem.lab.drawing import (
     check_formats,
     comparable,
+    head,
     new_figure,
     plain_and_varied,
     plain_axes,
@@ -117,13 +118,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         _draw(axes[2], errors, f"Test error (%), last {_END_EPOCHS} epochs")
         _frame_the_lowest(axes[2], errors)
     _name_lines(axes[-1], errors)
-    figure.text(
-        grid["left"],
-        0.93,
-        title(config),
-        fontsize=12,
-        fontweight="bold",
-    )
+    head(figure, title(config))
     axes[1].set_title(_caption(cells, band), loc="right", fontsize=8, color="#555555")
     return figure
 

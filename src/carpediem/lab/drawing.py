@@ -15,6 +15,7 @@ from carpediem.lab.titles import config_title, setting_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 COLOURS = {"random": "#000000", "online": "#E69F00", "active": "#0072B2", "recency": "#D55E00"}
@@ -69,9 +70,9 @@ def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
     return SPARE_COLOURS[(spare - 1) % len(SPARE_COLOURS)], DASHES[(spare - 1) // len(SPARE_COLOURS) % 4]
 
 
-def title(config: dict[str, Any]) -> str:
+def title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
     """Data, network, optimizer and recipe, as the head of a figure says them."""
-    return literal(config_title(config))
+    return literal(config_title(config, but=but))
 
 
 def literal(text: str) -> str:
@@ -92,13 +93,22 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def head(figure: Figure, text: str, below: str = "", *, left: float = 0.75) -> None:
-    """A title at the top of a figure, with a line below it, `left` inches from the edge; a long one is set smaller."""
+    """A title at the top of a figure, with a line below it, `left` inches from the edge; long ones are set smaller."""
     width, height = figure.get_size_inches()
-    shown = figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold")
-    ends = shown.get_window_extent().x1 / figure.dpi - left
-    shown.set_fontsize(12 * min(1.0, (width - left - 0.1) / ends))
+    _fitted(figure.text(left / width, 1 - 0.3 / height, text, fontsize=12, fontweight="bold"))
     if below:
-        figure.text(left / width, 1 - 0.4 / height, below, fontsize=8, color=GREY, va="top")
+        _fitted(figure.text(left / width, 1 - 0.4 / height, below, fontsize=8, color=GREY, va="top"))
+
+
+def _fitted(text: Text) -> None:
+    """Makes a text as much smaller as its figure needs to hold it."""
+    figure = text.get_figure(root=True)
+    assert figure is not None
+    room = figure.bbox.x1 - text.get_window_extent().x0 - 0.1 * figure.dpi
+    for _ in range(20):  # letters are not to scale at every size
+        if (width := text.get_window_extent().width) <= room:
+            break
+        text.set_fontsize(text.get_fontsize() * room / width)
 
 
 def plain_axes(axes: Axes, *, grid: str = "y") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import fmean
+from typing import Any
 
 from carpediem.lab.results import Cell, mean_difference, method_name
 from carpediem.lab.stages import stages_of
@@ -11,8 +12,9 @@ from carpediem.lab.table import Column, Table, Value
 
 _NOTE = (
     "Differences of the test error in points, over the seeds that all four have run, with their 95% confidence "
-    "interval (Student's t); below 0 is better. Both: the mean of the two lines above, taken seed by seed. The last "
-    "line is the difference between the method's two differences: 0 where draws and method add up."
+    "interval (Student's t); below 0 is better. Best: the lowest of a run's evaluations. Both: the mean of the two "
+    "lines above, taken seed by seed. The last line is the method's difference with systematic draws minus that with "
+    "independent ones: 0 where draws and method add up, below 0 where the method gains more with systematic draws."
 )
 
 
@@ -23,25 +25,24 @@ def draws_tables(title: str, cells: list[Cell]) -> list[Table]:
         title: what the setting is called.
         cells: its cells, all with finished runs.
     """
-    kinds: dict[tuple[str, ...], dict[str, Cell]] = {}
+    kinds: dict[tuple[tuple[str, Any], ...], dict[str | None, Cell]] = {}
     for cell in cells:
-        kinds.setdefault(_kind(cell), {})[str(cell.draws)] = cell
-    baseline = kinds.pop(("method=random",), {})
-    tables = [_table(title, pair, baseline) for pair in kinds.values() if len(pair) == len(baseline) == 2]
+        kind = tuple(pair for pair in cell.selection if pair[0] != "draws")
+        kinds.setdefault(kind, {})[cell.draws] = cell
+    both = [pair for pair in kinds.values() if {"independent", "systematic"} <= pair.keys()]
+    baseline = next((pair for pair in both if pair["systematic"].method == "random"), None)
+    if baseline is None:
+        return []
+    tables = [_table(title, pair, baseline) for pair in both if pair is not baseline]
     return [table for table in tables if table is not None]
 
 
-def _kind(cell: Cell) -> tuple[str, ...]:
-    """How the cell selects, but for its draws."""
-    return tuple(f"{name}={value}" for name, value in cell.selection if name != "draws")
-
-
-def _table(title: str, method: dict[str, Cell], baseline: dict[str, Cell]) -> Table | None:
+def _table(title: str, method: dict[str | None, Cell], baseline: dict[str | None, Cell]) -> Table | None:
     four = [cell for pair in (method, baseline) for cell in (pair["independent"], pair["systematic"])]
     seeds = sorted(set.intersection(*({run.config["seed"] for run in cell.runs} for cell in four)))
     if not seeds:
         return None
-    stages = stages_of(four[0].runs[0])
+    stages = stages_of(run for cell in four for run in cell.runs)
     by_seed = [[{run.config["seed"]: run for run in cell.runs}[seed] for cell in four] for seed in seeds]
     name, other = (method_name(cell, [cell]) for cell in (four[0], four[2]))
     # A seed's four errors: the method's with independent and systematic draws, then Random Batch's.
@@ -60,6 +61,6 @@ def _table(title: str, method: dict[str, Cell], baseline: dict[str, Cell]) -> Ta
             mean_difference([of([stage.error(run) for run in runs]) for runs in by_seed]) for stage in stages
         ]
         rows.append((what, where, len(seeds), *differences))
-    columns = [Column(stage.key, stage.name, "difference") for stage in stages]
+    columns = [Column(stage.key, stage.title, "difference") for stage in stages]
     heading = (Column("what", "Difference"), Column("of", "Of"), Column("seeds", "Seeds", "count"))
     return Table(f"Draws and {name}: {title}", _NOTE, (*heading, *columns), rows, grouped=1)

@@ -56,7 +56,7 @@ def grid_figure(search: GridSearch) -> Figure:
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
     if search.random is not None:
         below += f"\nRandom Batch beside it: {_words(search.random)}"
-    head(figure, title(search.config), below, left=0.3)
+    head(figure, title(search.config, but=("warm_up",)), below, left=0.3)
     return figure
 
 

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def index_figure(run: RunRecord, method: str) -> Figure | None:
-    """One panel for each of some epochs; None where the run's records hold no uncertainties.
+def index_figure(run: RunRecord, method: str) -> Figure:
+    """One panel for each of some epochs of a run that records its uncertainties.
 
     Args:
         method: what the run's method is called among those that it is published with.
     """
     known = index_epochs(run)
-    if not known:
-        return None
     wanted = some_epochs(len(known), int(run.config.get("warm_up") or 0))
     found = [one for place in wanted if (one := index_comparison(run, known[place])) is not None]
     width = max(7.2, 1.1 + 3.1 * len(found))

@@ -7,6 +7,7 @@ from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.config import METHODS
+from carpediem.lab.plans import is_of_tables
 from carpediem.lab.recipes import RECIPES
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import (
@@ -17,8 +18,7 @@ from carpediem.lab.results import (
     paired_difference,
 )
 from carpediem.lab.table import Column, Table, Value
-from carpediem.lab.tables import setting_titles
-from carpediem.lab.titles import recipe_title
+from carpediem.lab.titles import setting_titles
 
 _DIFFERENCE = Column("difference", "Recency − Random", "difference")
 _NOTE = (
@@ -41,54 +41,54 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     experiments = [
         (name, own)
         for name, records in folders.items()
-        for own in cells_by_setting(cell for cell in group_cells(records) if cell.is_default and cell.runs)
+        for own in cells_by_setting(cell for cell in group_cells(records) if _is_shown(cell))
     ]
     experiments.sort(key=lambda experiment: _order(experiment[1][0].config))
     everything = [cell for _, own in experiments for cell in own]
     called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
+    settings = [own[0].setting for _, own in experiments]
     methods = [name for name in METHODS if any(cell.method == name for cell in everything)]
     rows: list[tuple[Value, ...]] = []
     for name, own in experiments:
         config = own[0].config
         title = called[own[0].setting]
+        if settings.count(own[0].setting) > 1:
+            title = f"{title}, {name}"
         shown = f"[{title}]({name}/)" if links else title
         for draws, cells in _by_draws(own).items():
             errors = [cells[method].best_error if method in cells else None for method in methods]
             rows.append((shown, "ours", draws, *errors, _difference(cells)))
             shown = "" if links else title
-        published = [_published(config, method) for method in methods]
-        if any(published):
-            rows.append((shown, "paper", None, *published, None))
+        if is_of_tables(run for cell in own for run in cell.runs):
+            key = (config["net"], config["data"], config["optimizer"])
+            published = [paper.best_error(*key, method) for method in methods]
+            if any(published):
+                rows.append((shown, "paper", None, *published, None))
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"), Column("draws", "Draws"))
     columns = [Column(method, METHODS[method], "error of seeds") for method in methods]
     return Table("Best test error (%)", _NOTE, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
 
 
-def _order(config: dict[str, Any]) -> list[int]:
+def _is_shown(cell: Cell) -> bool:
+    return bool(cell.runs) and cell.is_default and cell.method in METHODS
+
+
+def _order(config: dict[str, Any]) -> list[tuple[int, str]]:
     known = (
         (paper.DATA, "data"),
         (paper.NETWORKS, "net"),
         (paper.OPTIMIZERS, "optimizer"),
         (RECIPES, "recipe"),
     )
-    return [[*names, config[key]].index(config[key]) for names, key in known]
+    return [([*names, config[key]].index(config[key]), config[key]) for names, key in known]
 
 
 def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
-    """The cells of an experiment by their draws and methods, independent draws first."""
+    """The cells of an experiment by their draws and methods, independent draws first, those not known last."""
     found: dict[str | None, dict[str, Cell]] = {}
-    for cell in sorted(own, key=lambda cell: str(cell.draws)):
+    for cell in sorted(own, key=lambda cell: (cell.draws is None, cell.draws or "")):
         found.setdefault(cell.draws, {})[cell.method] = cell
     return found
-
-
-def _published(config: dict[str, Any], method: str) -> paper.Published | None:
-    """What the paper has for a run of its own recipe and length."""
-    recipe = recipe_title(config)
-    is_papers = recipe == "fine-tuning" or (
-        recipe == "paper" and config.get("iterations") == paper.ITERATIONS
-    )
-    return paper.best_error(config["net"], config["data"], config["optimizer"], method) if is_papers else None
 
 
 def _difference(cells: dict[str, Cell]) -> PairedDifference | None:

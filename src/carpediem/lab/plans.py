@@ -133,6 +133,12 @@ def is_of_plan(run: RunRecord, plan: Plan) -> bool:
     )
 
 
+def is_of_tables(runs: Iterable[RunRecord]) -> bool:
+    """Whether one of these runs is of the paper's Tables 2 to 5, so that their numbers may stand beside it."""
+    compared = [plan for plan in PLANS.values() if plan.shows.startswith(("Table 2", "Table 3", "Tables 4"))]
+    return any(is_of_plan(run, plan) for run in runs for plan in compared)
+
+
 def parse_method(text: str, draws: str) -> dict[str, str]:
     """The method and draws that a name stands for: `recency`, or `random-shuffle` to say how it draws.
 

@@ -363,7 +363,7 @@ def in_words(value: Any) -> str:
     >>> in_words(100.0), in_words("crop-flip")
     ('100', 'crop-flip')
     """
-    return format(value, "g") if _is_number(value) else str(value)
+    return format(value, ".10g") if _is_number(value) else str(value)
 
 
 def _is_number(value: Any) -> bool:

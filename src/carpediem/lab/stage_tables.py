@@ -20,7 +20,7 @@ from carpediem.lab.results import (
 )
 from carpediem.lab.stages import Stage, stages_of
 from carpediem.lab.table import Column, Table, Value
-from carpediem.lab.tables import setting_titles
+from carpediem.lab.titles import setting_titles
 
 _COLUMNS = (
     Column("stage", "Epochs"),
@@ -34,10 +34,11 @@ _COLUMNS = (
 )
 _NOTE = (
     "Means over the epochs and the seeds; best: the lowest of a run's evaluations. An epoch in which the learning rate "
-    "falls counts for the new one. Difference: seed by seed, to Random Batch drawn alike where that was run, with its "
-    "95% confidence interval (Student's t); below 0 is better. Fewer iterations: until the mean curve over the seeds "
-    "is as low as that Random Batch's ever was. Distinct samples: the share of the training set that an epoch's "
-    "batches held. Loss of the drawn: as the batches had it, before each step."
+    "falls counts for the new one. Difference: seed by seed, to Random Batch drawn alike where that was run, and of "
+    "Random Batch to the draws of its recipe, with its 95% confidence interval (Student's t); below 0 is better. Fewer "
+    "iterations: until the mean curve over the seeds is as low as that Random Batch's ever was. Distinct samples: the "
+    "share of the training set that an epoch's batches held. Loss of the drawn: as the batches had it, before each "
+    "step."
 )
 
 
@@ -55,7 +56,8 @@ def stage_tables(records: Iterable[RunRecord]) -> list[Table]:
 
 
 def _table(title: str, cells: list[Cell]) -> Table:
-    rows = [_row(stage, cell, cells) for stage in stages_of(cells[0].runs[0]) for cell in cells]
+    all_runs = [run for cell in cells for run in cell.runs]
+    rows = [_row(stage, cell, cells) for stage in stages_of(all_runs) for cell in cells]
     return Table(f"Stages: {title}", _NOTE, _COLUMNS, rows, grouped=1)
 
 
@@ -67,11 +69,15 @@ def _row(stage: Stage, cell: Cell, cells: list[Cell]) -> tuple[Value, ...]:
         difference = paired_difference(cell, baseline, stage.error)
         if stage.epochs is None and (time := time_to_error(cell, baseline)) is not None:
             fewer = "never" if time.our_iterations is None else time.fewer_iterations
-    seen: list[Value] = [None, None]
-    if stage.is_of_one_rate:
-        distinct, loss = (
-            fmean(stage.mean(run, name) for run in cell.runs) for name in ("distinct", "train_loss")
-        )
-        seen = [100 * distinct, loss]
+    distinct, loss = (
+        _mean_over_seeds(stage, cell, name) if stage.is_of_one_rate else None
+        for name in ("distinct", "train_loss")
+    )
+    seen = (None if distinct is None else 100 * distinct, loss)
     errors = estimate([stage.error(run) for run in cell.runs])
     return (stage.name, method_name(cell, cells), errors, len(cell.runs), difference, fewer, *seen)
+
+
+def _mean_over_seeds(stage: Stage, cell: Cell, name: str) -> float | None:
+    means = [mean for run in cell.runs if (mean := stage.mean(run, name)) is not None]
+    return fmean(means) if len(means) == len(cell.runs) else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
+from typing import Any
 
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import best_error
@@ -19,18 +21,33 @@ class Stage:
     epochs: range | None
     is_of_one_rate: bool = False
 
+    @property
+    def title(self) -> str:
+        """The name where nothing says that it is of epochs."""
+        words = "Best" if self.epochs is None else f"Epoch {self.name}" if len(self.epochs) == 1 else ""
+        return words or f"Epochs {self.name}"
+
     def error(self, run: RunRecord) -> float:
         """The mean test error of these epochs, in percent."""
-        return best_error(run) if self.epochs is None else self.mean(run, "test_error")
+        return best_error(run) if self.epochs is None else fmean(self._of(run, "test_error"))
 
-    def mean(self, run: RunRecord, name: str) -> float:
-        """The mean of what these epochs recorded under `name`."""
-        return fmean(run.epochs[number][name] for number in self.epochs or ())
+    def mean(self, run: RunRecord, name: str) -> float | None:
+        """The mean of what these epochs recorded under `name`, or None where one did not."""
+        values = self._of(run, name)
+        return None if None in values else fmean(values)
+
+    def _of(self, run: RunRecord, name: str) -> list[Any]:
+        return [run.epochs[number].get(name) for number in self.epochs or ()]
 
 
-def stages_of(run: RunRecord) -> list[Stage]:
-    """Each learning rate after the warm-up, the last five epochs, the last one, and the best."""
-    found, length = _by_rate(run), len(run.epochs)
+def stages_of(runs: Iterable[RunRecord]) -> list[Stage]:
+    """Each learning rate after the warm-up, the last five epochs, the last one, and the best.
+
+    Args:
+        runs: of one setting; what one has trained longer than another is left out, but for the best.
+    """
+    shortest = min(runs, key=lambda run: len(run.epochs))
+    found, length = _by_rate(shortest), len(shortest.epochs)
     for last in (5, 1):
         if length > last:
             found.append(Stage(f"last_{last}", _span(length - last, length), range(length - last, length)))
@@ -38,13 +55,15 @@ def stages_of(run: RunRecord) -> list[Stage]:
 
 
 def _by_rate(run: RunRecord) -> list[Stage]:
+    """A stage for each learning rate, or for all epochs where the record does not say."""
     found = []
-    selected = range(run.config.get("warm_up", 0), len(run.epochs))
-    for rate, group in groupby(selected, key=lambda number: float(run.epochs[number]["learning_rate"])):
+    selected = range(int(run.config.get("warm_up") or 0), len(run.epochs))
+    for rate, group in groupby(selected, key=lambda number: run.epochs[number].get("learning_rate")):
         numbers = list(group)
         epochs = range(numbers[0], numbers[-1] + 1)
         key, name = f"epochs_{epochs.start + 1}_{epochs.stop}", _span(epochs.start, epochs.stop)
-        found.append(Stage(key, f"{name}, rate {rate:.4g}", epochs, is_of_one_rate=True))
+        name += "" if rate is None else f", rate {float(rate):.4g}"
+        found.append(Stage(key, name, epochs, is_of_one_rate=True))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -49,7 +50,7 @@ class Table:
             "columns": {column.key: column.title for column in self.columns},
             "rows": [
                 {
-                    key: part
+                    key: None if isinstance(part, float) and not math.isfinite(part) else part
                     for column, value in zip(self.columns, row, strict=True)
                     for key, part in _parts(column, value).items()
                 }

@@ -5,12 +5,12 @@ Every number comes from a record or from `paper`; what has not been run is a das
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from carpediem.lab import paper
 from carpediem.lab.config import METHODS
+from carpediem.lab.plans import is_of_tables
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import (
     DEFAULTS,
@@ -27,7 +27,7 @@ from carpediem.lab.results import (
     without_warm_up,
 )
 from carpediem.lab.table import Column, Table, Value
-from carpediem.lab.titles import config_title, data_title, network_title, recipe_title, setting_parts
+from carpediem.lab.titles import data_title, network_title, recipe_title, setting_parts, setting_titles
 
 _CLASSIFIED = ("mnist", "cifar10", "cifar100")
 _FINE_TUNED = ("densenet-121", "efficientnet-lite0")
@@ -56,7 +56,8 @@ def all_tables(records: Iterable[RunRecord], *, empty: bool = False) -> list[Tab
 def paper_tables(records: Iterable[RunRecord]) -> list[Table]:
     """Every table of the paper and its grid search, with a dash for what has not been run.
 
-    Runs of different recipes or lengths are kept in tables of their own.
+    Tables 2 to 5 hold what was trained with the paper's own settings; ablations and searches with others have tables
+    of their own.
     """
     return [one.table for one in _paper_tables(group_cells(records))]
 
@@ -106,23 +107,25 @@ class _Block:
 
 
 def _paper_tables(cells: list[Cell]) -> list[_Built]:
-    tables: list[_Built] = []
-    for net in ("densenet-40-12", "resnet-50"):
-        chosen = [
-            cell for cell in cells if cell.config["net"] == net and _is_classified(cell) and cell.is_default
-        ]
-        tables += [_classification(net, *bucket) for bucket in _buckets(chosen)]
-    fine_tuned = [cell for cell in cells if cell.config["net"] in _FINE_TUNED and cell.is_default]
-    for recipe, _, found in _buckets(fine_tuned, by_iterations=False):
-        tables += [_fine_tuning(recipe, found), _times(recipe, found)]
+    own = [
+        cell
+        for group in cells_by_setting(cells)
+        if is_of_tables(run for cell in group for run in (*cell.runs, *cell.unfinished))
+        for cell in group
+        if cell.is_default
+    ]
+    tables = [
+        _classification(net, [cell for cell in own if cell.config["net"] == net])
+        for net in ("densenet-40-12", "resnet-50")
+    ]
+    fine_tuned = [cell for cell in own if cell.config["net"] in _FINE_TUNED]
+    tables += [_fine_tuning(fine_tuned), _times(fine_tuned)]
     tables += [_pressure(*bucket) for bucket in _buckets(_pressure_cells(cells))]
     tables += [_grid(*bucket) for bucket in _buckets(_grid_cells(cells), but=("warm_up",))]
     return tables
 
 
-def _buckets(
-    cells: list[Cell], *, by_iterations: bool = True, but: Container[str] = ()
-) -> list[tuple[str, int | None, list[Cell]]]:
+def _buckets(cells: list[Cell], *, but: Iterable[str] = ()) -> list[tuple[str, int | None, list[Cell]]]:
     """(recipe, iterations, cells): one a table; where there is nothing, the paper's own, empty.
 
     Args:
@@ -130,14 +133,14 @@ def _buckets(
     """
     found: dict[tuple[str, int | None], list[Cell]] = {}
     for cell in cells:
-        iterations = cell.config.get("iterations") if by_iterations else None
-        found.setdefault((recipe_title(cell.config, but=but), iterations), []).append(cell)
-    own = ("paper", paper.ITERATIONS) if by_iterations else ("fine-tuning", None)
+        key = (recipe_title(cell.config, but=but), cell.config.get("iterations"))
+        found.setdefault(key, []).append(cell)
+    own = ("paper", paper.ITERATIONS)
     order = sorted(found, key=lambda key: (key != own, key[0], -(key[1] or 0)))
     return [(*key, found[key]) for key in order] or [(*own, [])]
 
 
-def _classification(net: str, recipe: str, iterations: int | None, cells: list[Cell]) -> _Built:
+def _classification(net: str, cells: list[Cell]) -> _Built:
     blocks = []
     for optimizer, optimizer_name in paper.OPTIMIZERS.items():
         for data in _CLASSIFIED:
@@ -145,13 +148,13 @@ def _classification(net: str, recipe: str, iterations: int | None, cells: list[C
             block.cells = _one_setting([c for c in cells if _key(c) == block.key])
             blocks.append(block)
     name, number = paper.NETWORKS[net], paper.TABLE_OF_NETWORK[net]
-    title = f"Table {number}: best test error (%), {name}{_where(recipe, iterations)}"
+    title = f"Table {number}: best test error (%), {name}, recipe paper, {paper.ITERATIONS:,} iterations"
     leading = (Column("optimizer", "Optimizer"), Column("data", "Data"))
     return _errors(title, leading, blocks, sources=[f"Paper: {paper.ICLR}."])
 
 
-def _fine_tuning(recipe: str, cells: list[Cell]) -> _Built:
-    title = f"Table 4: best test error (%), fine-tuning{_where(recipe, None)}"
+def _fine_tuning(cells: list[Cell]) -> _Built:
+    title = "Table 4: best test error (%), fine-tuning, recipe fine-tuning"
     leading = (Column("data", "Data"), Column("network", "Network"))
     return _errors(title, leading, _fine_tuning_blocks(cells), sources=[paper.MISSING[4]])
 
@@ -168,7 +171,7 @@ def _fine_tuning_blocks(cells: list[Cell]) -> list[_Block]:
     ]
 
 
-def _times(recipe: str, cells: list[Cell]) -> _Built:
+def _times(cells: list[Cell]) -> _Built:
     blocks = _fine_tuning_blocks(cells)
     shown = [cell for block in blocks for cell in block.cells]
     rows: list[tuple[Value, ...]] = []
@@ -207,7 +210,7 @@ def _times(recipe: str, cells: list[Cell]) -> _Built:
         "Seconds depend on what else the machine did, iterations do not. "
         f"Paper: {paper.ICLR}.{_unfinished(shown)}"
     )
-    title = f"Table 5: time of Recency Bias to the rival's best error{_where(recipe, None)}"
+    title = "Table 5: time of Recency Bias to the rival's best error, recipe fine-tuning"
     return _Built(Table(title, note, columns, rows, grouped=2), shown)
 
 
@@ -419,19 +422,6 @@ def _summary(title: str, cells: list[Cell]) -> Table:
             "depend on what else the machine did."
         )
     return Table(title, note + _unfinished(cells), columns, rows)
-
-
-def setting_titles(cells: list[Cell]) -> list[str]:
-    """What to call the setting of each cell, so that no two settings are called the same."""
-    return [_setting_title(cell, cells) for cell in cells]
-
-
-def _setting_title(cell: Cell, others: list[Cell]) -> str:
-    title = config_title(cell.config)
-    same = [json.loads(other.setting) for other in others if config_title(other.config) == title]
-    own = json.loads(cell.setting)
-    told = [f"{name} {own.get(name)}" for name in own if any(other.get(name) != own[name] for other in same)]
-    return ", ".join([title, *told])
 
 
 # --- shared by all

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.config import SELECTION_OPTIONS
 from carpediem.lab.recipes import RECIPES
-from carpediem.lab.results import in_words
+from carpediem.lab.results import Cell, in_words
 
-# These have a place of their own in titles and tables, or go with the data and the network.
-_TOLD_ELSEWHERE = ("iterations", "draws", *SELECTION_OPTIONS, "weights", "image_size", "normalisation")
+_TOLD_ELSEWHERE = ("iterations", "draws", *SELECTION_OPTIONS)
+# What goes with the data and the network there.
+_OPEN = {"fine-tuning": ("iterations", "weights", "image_size", "normalisation")}
 _WORDS = {"warm_up": "warm-up"}
 
 
-def recipe_title(config: dict[str, Any], *, but: Container[str] = ()) -> str:
-    """The recipe, with what differs from it: none of a recipe's numbers may stand for a training that is not its own.
+def recipe_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
+    """The recipe, with what differs from it but for the length and how batches are selected.
 
     Args:
         but: settings to pass over.
@@ -26,15 +28,25 @@ def recipe_title(config: dict[str, Any], *, but: Container[str] = ()) -> str:
     ('paper', 'paper with dropout 0')
     """
     name = str(config["recipe"])
+    passed = {*_TOLD_ELSEWHERE, *_OPEN.get(name, ()), *but}
     changed = [
-        f"{_WORDS.get(key, key.replace('_', ' '))} {in_words(config[key])}"
+        told(key, config[key])
         for key, value in RECIPES.get(name, {}).items()
-        if key not in _TOLD_ELSEWHERE and key not in but and config.get(key, value) != value
+        if key not in passed and config.get(key, value) != value
     ]
     if not changed:
         return name
     *others, last = changed
     return f"{name} with {', '.join(others)} and {last}" if others else f"{name} with {last}"
+
+
+def told(key: str, value: Any) -> str:
+    """A setting and its value.
+
+    >>> told("batch_size", 64), told("warm_up", 15)
+    ('batch size 64', 'warm-up 15')
+    """
+    return f"{_WORDS.get(key, key.replace('_', ' '))} {in_words(value)}"
 
 
 def data_title(name: str) -> str:
@@ -62,9 +74,31 @@ def setting_title(config: dict[str, Any]) -> str:
     return ", ".join(setting_parts(config))
 
 
-def config_title(config: dict[str, Any]) -> str:
-    """Data, network, optimizer and recipe."""
-    return f"{setting_title(config)}, recipe {recipe_title(config)}"
+def config_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
+    """Data, network, optimizer and recipe, and the length where it is not the recipe's.
+
+    Args:
+        but: settings of the recipe to pass over.
+    """
+    recipe, length = str(config["recipe"]), config.get("iterations")
+    title = f"{setting_title(config)}, recipe {recipe_title(config, but=but)}"
+    usual = RECIPES.get(recipe, {}).get("iterations")
+    if length is None or length == usual or "iterations" in _OPEN.get(recipe, ()):
+        return title
+    return f"{title}, {length:,} iterations"
+
+
+def setting_titles(cells: list[Cell]) -> list[str]:
+    """What to call the setting of each cell, so that no two settings are called the same."""
+    return [_setting_title(cell, cells) for cell in cells]
+
+
+def _setting_title(cell: Cell, others: list[Cell]) -> str:
+    title = config_title(cell.config)
+    same = [json.loads(other.setting) for other in others if config_title(other.config) == title]
+    own = json.loads(cell.setting)
+    differing = [name for name in own if any(other.get(name) != own[name] for other in same)]
+    return ", ".join([title, *(told(name, own[name]) for name in differing)])
 
 
 def setting_name(config: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ from carpediem import __version__
 from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.results import Cell, cells_by_setting, group_cells
 from carpediem.lab.table import Table, is_measured, row_texts, sort_value
-from carpediem.lab.tables import all_tables, setting_titles
+from carpediem.lab.tables import all_tables
+from carpediem.lab.titles import setting_titles
 
 from .curves import convergence
 from .figures import ablations, grids, indices, losses
