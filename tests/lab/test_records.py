@@ -176,6 +176,32 @@ def test_a_run_that_has_not_begun_is_no_run_and_one_without_epochs_is(tmp_path):
     assert (run.hash, run.epochs, run.finished) == ("aaaaaaaaaaaa", [], False)
 
 
+def test_a_finished_run_that_lacks_its_end_is_damage_with_a_remedy(tmp_path):
+    folder = write_run(tmp_path, epochs=3, iterations=66)
+    assert read_run(folder).finished
+    lines = (folder / "epochs.jsonl").read_text()
+    (folder / "epochs.jsonl").write_text(lines[:-20])
+    with pytest.raises(
+        RecordError, match=r"epochs.jsonl lacks the end of a finished run: 44 of 66 iterations; delete .*"
+    ):
+        read_runs(tmp_path)
+    told = []
+    assert read_runs(tmp_path, damage=told) == []
+    assert told[0].endswith(f"delete {folder} and train it again")
+    (folder / "done.json").unlink()
+    assert not read_run(folder).finished
+
+
+def test_the_folder_above_the_studies_is_none_itself(tmp_path):
+    write_run(tmp_path / "runs" / "compare")
+    (tmp_path / "runs" / "compare" / "study.json").write_text("{}")
+    for place in (tmp_path, tmp_path / "runs"):
+        with pytest.raises(
+            FileNotFoundError, match=r"holds no study.*; its folders hold some, so name .*runs/\*/"
+        ):
+            read_runs(place)
+
+
 def test_a_study_without_runs_is_empty_and_anything_else_is_not_a_study(tmp_path):
     (tmp_path / "study.json").write_text('{"name": "compare"}')
     assert read_runs(tmp_path) == []

@@ -84,14 +84,21 @@ def read_run(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
+    try:
+        return _read_folder(folder)
+    except RecordError as error:
+        raise RecordError(f"{error}; delete {folder} and train it again") from error
+
+
+def _read_folder(folder: Path) -> RunRecord:
     config = _check_config(_read_object(folder / "config.json"), where=str(folder / "config.json"))
-    done = folder / "done.json"
-    return RunRecord(
-        hash=folder.name,
-        config=config,
-        epochs=read_epochs(folder / "epochs.jsonl"),
-        done=_read_object(done) if done.is_file() else None,
-    )
+    done, epochs = folder / "done.json", read_epochs(folder / "epochs.jsonl")
+    wanted, reached = config.get("iterations"), epochs[-1]["iteration"] if epochs else 0
+    if done.is_file() and wanted is not None and reached < wanted:
+        raise RecordError(
+            f"{folder / 'epochs.jsonl'} lacks the end of a finished run: {reached} of {wanted} iterations"
+        )
+    return RunRecord(folder.name, config, epochs, _read_object(done) if done.is_file() else None)
 
 
 def export_runs(folders: Iterable[str | Path], file: str | Path) -> None:
@@ -135,14 +142,20 @@ def _readers(place: Path) -> list[Callable[[], RunRecord]]:
         raise FileNotFoundError(f"{place} does not exist")
     exported, runs = place / "runs.jsonl", place / "runs"
     if not (exported.is_file() or runs.is_dir() or (place / "study.json").is_file()):
-        inside = any(place.glob("*/runs.jsonl")) or any(place.glob("*/study.json"))
-        remedy = f"; its folders hold some, so name {place}/*/" if inside else ""
         raise FileNotFoundError(
-            f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it{remedy}"
+            f"{place} holds no study: neither {exported.name} nor {runs.name}/ is in it{_studies_in(place)}"
         )
+    if remedy := _studies_in(runs):
+        raise FileNotFoundError(f"{place} holds no study itself{remedy}")
     found = _exported(exported) if exported.is_file() else []
     # A folder without config.json was made a moment ago: its run has not begun.
     return found + [partial(read_run, config.parent) for config in sorted(runs.glob("*/config.json"))]
+
+
+def _studies_in(place: Path) -> str:
+    """The remedy where a folder is named that holds studies and is none."""
+    inside = any(place.glob("*/runs.jsonl")) or any(place.glob("*/study.json"))
+    return f"; its folders hold some, so name {place}/*/" if inside else ""
 
 
 def _exported(file: Path) -> list[Callable[[], RunRecord]]:
