@@ -34,6 +34,9 @@ def norms(num_classes, in_channels):
         nn.BatchNorm1d(64, momentum=None), nn.BatchNorm1d(64), nn.Linear(64, num_classes),
     )
 
+def dropping_at(num_classes, in_channels, dropout):
+    return nn.Sequential(nn.Flatten(), nn.Dropout(dropout), nn.Linear(64, num_classes))
+
 class Dropping(nn.Module):
     def __init__(self, num_classes, in_channels):
         super().__init__()
@@ -217,6 +220,16 @@ def test_runs_with_such_layers_go_on_bit_for_bit(own, make_configs, read_study, 
 
 
 # The version of the code
+
+
+def test_dropout_goes_to_a_function_that_takes_it_and_is_refused_by_one_that_does_not(own, make_configs):
+    (config,) = make_configs("random", net="own_networks:dropping_at", dropout=0.7)
+    assert Network(config, 4, 1, CPU)._seeded(0)[1].rate == 0.7
+    with pytest.raises(
+        ValueError, match=r"--dropout must be left out, since own_networks:frozen takes none, got 0.7; give "
+    ):
+        make_configs("random", net="own_networks:frozen", dropout=0.7)
+    make_configs("random", net="own_networks:frozen")
 
 
 def test_a_network_is_named_by_its_source_too(own, make_configs):

@@ -10,7 +10,7 @@ from typing import Any
 from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
 from carpediem.lab.methods import build_selector
-from carpediem.lab.networks import fingerprint
+from carpediem.lab.networks import fingerprint, takes_dropout
 from carpediem.lab.recipes import recipe
 from carpediem.lab.records import RunRecord
 
@@ -139,12 +139,13 @@ def is_of_tables(runs: Iterable[RunRecord]) -> bool:
     return any(is_of_plan(run, plan) for run in runs for plan in compared)
 
 
-def parse_method(text: str, draws: str) -> dict[str, str]:
+def parse_method(text: str, draws: str, *, option: str = "methods") -> dict[str, str]:
     """The method and draws that a name stands for: `recency`, or `random-shuffle` to say how it draws.
 
     Args:
         text: a method, perhaps with -shuffle, -systematic or -independent behind it.
         draws: what holds when nothing is said.
+        option: what the user calls it.
 
     >>> parse_method("random-shuffle", "independent")
     {'method': 'random', 'draws': 'systematic'}
@@ -154,7 +155,7 @@ def parse_method(text: str, draws: str) -> dict[str, str]:
             text, draws = text.removesuffix(suffix), chosen
     if text not in METHODS:
         raise ValueError(
-            f"methods must be among {', '.join(METHODS)}, each perhaps with {', '.join(DRAW_SUFFIXES)} behind it, "
+            f"{option} must be among {', '.join(METHODS)}, each perhaps with {', '.join(DRAW_SUFFIXES)} behind it, "
             f"got {text!r}"
         )
     return {"method": text, "draws": draws}
@@ -180,6 +181,11 @@ def run_configs(
         epochs: sets the iterations by whole epochs.
         changes: settings that differ from the recipe; None leaves the recipe's.
     """
+    if changes.get("dropout") is not None and not takes_dropout(net):
+        raise ValueError(
+            f"--dropout must be left out, since {net} takes none, got {changes['dropout']}; give the function a "
+            "parameter called dropout"
+        )
     plain = recipe(recipe_name)
     settings = plain | {name: value for name, value in changes.items() if value is not None}
     if settings["batch_size"] > data.num_samples:

@@ -4,6 +4,7 @@ All of them map images of shape (b, in_channels, h, w) to logits of shape (b, nu
 be compiled, captured in a CUDA graph, and run channels-last or under bf16 autocast.
 """
 
+import inspect
 import re
 from pathlib import Path
 
@@ -26,6 +27,7 @@ __all__ = [
     "densenet121",
     "fingerprint",
     "load_imagenet_weights",
+    "takes_dropout",
 ]
 
 NAMES = (
@@ -48,7 +50,7 @@ def build(
 
     Args:
         name: one of `NAMES`. `module:function` names a function of your own, called with the
-            keywords `num_classes` and `in_channels` alone.
+            keywords `num_classes` and `in_channels`, and `dropout` where it takes that.
         num_classes: how many logits it gives.
         in_channels: channels of the images.
         dropout: probability in [0, 1) of dropping an activation; where, is each network's own matter.
@@ -86,7 +88,7 @@ def build(
     if name == "small-cnn":
         return SmallCNN(num_classes=num_classes, in_channels=in_channels, dropout=dropout)
     if ":" in name:
-        return _build_own(name, num_classes=num_classes, in_channels=in_channels)
+        return _build_own(name, num_classes=num_classes, in_channels=in_channels, dropout=dropout)
     raise ValueError(f"net must be one of {', '.join(NAMES)}; got {name!r}")
 
 
@@ -99,10 +101,16 @@ def fingerprint(name: str) -> str:
     return source_fingerprint(user_function(name), name.partition(":")[0]) if ":" in name else ""
 
 
-def _build_own(name: str, *, num_classes: int, in_channels: int) -> nn.Module:
+def takes_dropout(name: str) -> bool:
+    """Whether the network heeds `dropout`: the lab's own do, and functions with a parameter of that name."""
+    return ":" not in name or "dropout" in inspect.signature(user_function(name)).parameters
+
+
+def _build_own(name: str, *, num_classes: int, in_channels: int, dropout: float) -> nn.Module:
     function = user_function(name)
+    more = {"dropout": dropout} if takes_dropout(name) else {}
     with told_of(name):
-        network = function(num_classes=num_classes, in_channels=in_channels)
+        network = function(num_classes=num_classes, in_channels=in_channels, **more)
     if not isinstance(network, nn.Module):
         raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
     return network
