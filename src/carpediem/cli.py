@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from carpediem import __version__
 from carpediem.lab import data as lab_data
-from carpediem.lab.atomic import write_whole
+from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.cli_config import config_option
 from carpediem.lab.config import RunConfig
 from carpediem.lab.export import FORMATS, export_samples
@@ -27,10 +27,10 @@ from carpediem.lab.figures import write_figures
 from carpediem.lab.groups import Shard
 from carpediem.lab.overview import overview_table
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
+from carpediem.lab.publish import publish as publish_runs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
-from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.records import read_runs
 from carpediem.lab.report import Watch, write_report
-from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
 from carpediem.lab.stage_tables import stage_tables
 from carpediem.lab.study import Study
@@ -38,7 +38,7 @@ from carpediem.lab.table import measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables
 from carpediem.lab.usercode import UserCodeError
 
-TABLE_ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}  # and text for all else
+TABLE_ENDINGS = {"": "text", ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 # Options that replace a setting of the recipe.
 SETTINGS = (
     "iterations",
@@ -110,7 +110,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="TOML file with options of this command, such as seeds = 5.",
+        help="TOML file with options of this command, such as iterations = 200.",
         callback=config_option,
         is_eager=True,
         exists=True,
@@ -184,7 +184,7 @@ Losses = Annotated[
 ]
 Smoothness = Annotated[
     float | None,
-    typer.Option(help="Share of the distribution of Active Bias that is uniform. [default: 0.02]"),
+    typer.Option(help="What Active Bias adds to every sample's deviation. [default: 0.02]"),
 ]
 Mode = Annotated[
     str | None, typer.Option(help="sample or reweight: what Active Bias does. [default: sample]")
@@ -429,7 +429,10 @@ def tables(
 ) -> None:
     """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
     if form is None:
-        form = TABLE_ENDINGS.get(out.suffix, "text") if out is not None else "text"
+        ending = "" if out is None else out.suffix
+        if ending not in TABLE_ENDINGS:
+            raise ValueError(f"--out must end in .md, .csv, .json or .txt, or --format be given, got {out}")
+        form = TABLE_ENDINGS[ending]
     if overview and stages:
         raise ValueError("--overview and --stages make different tables; call once with each")
     if stages:
@@ -453,7 +456,8 @@ def tables(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        write_whole(out, text)
+        with writing_out(out):
+            write_whole(out, text)
         typer.echo(out)
 
 
@@ -485,20 +489,10 @@ def publish(
 ) -> None:
     """Every run in one file, with the tables and figures made from it: what a results folder holds.
 
-    Of the sample records, only what a report shows of one seed of each method goes along.
+    Of the sample records, only what a report shows of one seed of each method goes along. What was published in the
+    folder before is replaced; other files, such as a README, stay.
     """
-    export_runs(folders, out / "runs.jsonl")
-    runs = read_runs(out)
-    made = all_tables(runs) + stage_tables(runs)
-    write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
-    write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
-    for file in (
-        out / "runs.jsonl",
-        out / "tables.md",
-        out / "tables.csv",
-        *copy_shown(runs, folders, out),
-        *write_figures(runs, [out], out),
-    ):
+    for file in publish_runs(folders, out):
         typer.echo(file)
 
 
@@ -547,6 +541,8 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """One self-contained HTML page on the runs: curves, tables, what was selected, the samples themselves."""
+    if out is not None and not out.is_dir() and out.suffix not in (".html", ".htm"):
+        raise ValueError(f"--out must end in .html, got {out}")
     file = write_report(folders, out or _first(folders) / "report.html", complain=_note)
     typer.echo(file)
     if show:
@@ -687,4 +683,6 @@ def _folder(out: Path | None, *parts: str) -> Path:
     name = "-".join(
         "".join(c if c.isalnum() or c in "-_." else "-" for c in part).strip("-.") for part in parts
     )
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, got the file {out}")
     return out or Path("runs") / name

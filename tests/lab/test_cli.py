@@ -544,7 +544,12 @@ def test_the_stages_of_a_training_are_a_table_of_their_own(call):
     assert (code, err) == (0, "")
     (table,) = json.loads(out)
     assert table["title"].startswith("Stages: ")
-    assert [row["stage"] for row in table["rows"][::2]] == ["11 to 12, rate 0.001", "8 to 12", "12", "best"]
+    assert [row["stage"] for row in table["rows"][::2]] == [
+        "11 to 12, rate 0.001",
+        "8 to 12, last 5",
+        "12, last",
+        "best",
+    ]
     code, _, err = call("tables", "study", "--stages", "--overview")
     assert (code, err) == (2, "error: --overview and --stages make different tables; call once with each\n")
 
@@ -617,6 +622,43 @@ def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_pa
     published = (tmp_path / "results" / "today" / "tables.md").read_text()
     assert published == "\n".join(call("tables", "study", *options)[1] for options in asked)
     assert call("tables", "results/today")[1] == call("tables", "study")[1]
+
+
+def test_a_folder_with_other_settings_keeps_them_in_its_table_and_says_so(call, tmp_path):
+    options = ["--seeds", "1", "--epochs", "12", "--batch-size", "898", "--out", "study"]
+    methods = ["--methods", "random-shuffle,random-independent"]
+    _, out, err = call("compare", *methods, *options)
+    assert "Random Batch (shuffle), seed 0: best" in err
+    assert "Random Batch (independent draws), seed 0: best" in err
+    _, out, err = call(
+        "compare", *options, "--methods", "random", "--draws", "independent", "--learning-rate", "0.05"
+    )
+    assert "note: study holds 2 more runs; tables.md shows all of them" in err
+    assert "Random Batch (independent draws)" in out  # which the recipe does not have
+    written = (tmp_path / "study" / "tables.md").read_text()
+    assert written.count("**digits, small-cnn, momentum, recipe demo with ") == 2
+    assert len(list((tmp_path / "study" / "figures").glob("curves_*.png"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["tables", "study", "--out", "t.xlsx"],
+            "--out must end in .md, .csv, .json or .txt, or --format be given",
+        ),
+        (["tables", "study", "--out", "study"], "study cannot be written: .*; choose another --out"),
+        (["report", "study", "--out", "r.pdf"], "--out must end in .html, got r.pdf"),
+        (["compare", "--out", "own_code.py"], "--out must be a folder, got the file own_code.py"),
+        (["compare", "--out", "own_code.py/x"], "own_code.py/x cannot be written: .*; choose another --out"),
+        (["figures", "study"], "records must hold at least one finished run"),
+    ],
+)
+def test_an_out_that_cannot_be_meant_gets_a_sentence(call, tmp_path, arguments, message):
+    (tmp_path / "study" / "runs").mkdir(parents=True)
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert re.fullmatch(f"error: {message}[^\n]*\n", err)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from carpediem.lab.atomic import write_json
+from carpediem.lab.atomic import write_json, writing_out
 from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
 from carpediem.lab.data import FolderData, ImageData, open_data
@@ -91,8 +91,9 @@ class Study:
             for config in group:
                 augmentation(config.augmentation)
             # Only now, so that a study that cannot be trained leaves nothing behind.
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._write_description()
+            with writing_out(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._write_description()
             for configs in waves(group, at_once):
                 wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
                 wave.train(at_once)

@@ -1,0 +1,68 @@
+"""What a results folder holds, and what happens to one that held something before."""
+
+import pytest
+
+from carpediem.lab import publish as module
+from carpediem.lab.publish import publish
+from carpediem.lab.records import read_runs
+from carpediem.lab.study import Study
+
+
+@pytest.fixture
+def study(make_configs, tmp_path):
+    Study(tmp_path / "study", make_configs("random", "recency", seeds=(0,), epochs=5)).train()
+    return tmp_path / "study"
+
+
+def names(folder):
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_publishing_again_changes_nothing_and_leaves_what_it_did_not_write(study, tmp_path):
+    out = tmp_path / "results" / "today"
+    written = publish([study], out)
+    assert names(out) == {file.relative_to(out).as_posix() for file in written}
+    before = {file: file.read_bytes() for file in written}
+    (out / "README.md").write_text("what came out")
+    assert publish([out], out) == written
+    assert {file: file.read_bytes() for file in written} == before
+    assert (out / "README.md").read_text() == "what came out"
+
+
+def test_what_was_published_before_does_not_stay_among_the_new(study, make_configs, tmp_path):
+    other = tmp_path / "other"
+    Study(other, make_configs("recency", seeds=(1,), epochs=4, optimizer="sgd")).train()
+    out = tmp_path / "out"
+    first = {file.name for file in publish([other], out)}
+    second = publish([study], out)
+    assert names(out) == {file.relative_to(out).as_posix() for file in second}
+    assert any("_sgd_" in name for name in first)
+    assert {folder.name for folder in (out / "runs").iterdir()} <= {run.hash for run in read_runs(study)}
+
+
+def test_what_fails_on_the_way_leaves_the_folder_as_it_was(study, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    publish([study], out)
+    before = {name: (out / name).read_bytes() for name in names(out)}
+
+    def fails(*_, **__):
+        raise OSError("no room")
+
+    monkeypatch.setattr(module, "write_figures", fails)
+    with pytest.raises(OSError, match="no room"):
+        publish([study], out)
+    with pytest.raises(OSError, match="no room"):
+        publish([study], tmp_path / "new")
+    assert {name: (out / name).read_bytes() for name in names(out)} == before
+    assert {place.name for place in tmp_path.iterdir()} == {"study", "out"}
+
+
+def test_a_study_is_no_place_to_publish_in_and_nothing_is_nothing_to_publish(study, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"--out must be a folder of its own, got the study .*; choose another"
+    ):
+        publish([study], study)
+    (tmp_path / "empty" / "runs").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no run has begun in .*empty; train one with carpediem compare"):
+        publish([tmp_path / "empty"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
