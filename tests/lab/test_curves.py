@@ -136,7 +136,7 @@ def test_the_same_records_give_the_same_files(tmp_path):
     first = write_curves(comparison(), tmp_path / "first")
     second = write_curves(comparison()[::-1], tmp_path / "second")
     assert [file.name for file in first] == [
-        f"curves_digits_small-cnn_momentum_demo.{form}" for form in ("png", "pdf")
+        f"curves_digits_small-cnn_momentum_demo-with-warm-up-2.{form}" for form in ("png", "pdf")
     ]
     assert first[0].read_bytes().startswith(b"\x89PNG")
     assert first[1].read_bytes().startswith(b"%PDF")
@@ -150,11 +150,17 @@ def test_settings_and_variants_have_figures_of_their_own(tmp_path):
     records += [run("recency", 0, pressure=10.0)]
     names = [file.name for file in write_curves(records, tmp_path, formats=["png"])]
     assert sorted(names) == [
-        "curves_digits_small-cnn_momentum_demo_1.png",
-        "curves_digits_small-cnn_momentum_demo_2.png",
-        "curves_digits_small-cnn_momentum_demo_variants.png",
-        "curves_my-photos_small-cnn_momentum_demo.png",
+        "curves_digits_small-cnn_momentum_demo-with-dropout-0.5-and-warm-up-2.png",
+        "curves_digits_small-cnn_momentum_demo-with-warm-up-2.png",
+        "curves_digits_small-cnn_momentum_demo-with-warm-up-2_variants.png",
+        "curves_my-photos_small-cnn_momentum_demo-with-warm-up-2.png",
     ]
+
+
+def test_settings_that_are_called_the_same_are_numbered(tmp_path):
+    records = comparison(precision="bf16") + comparison(precision="float32")
+    names = [file.name.rpartition("_")[2] for file in write_curves(records, tmp_path, formats=["png"])]
+    assert sorted(names) == ["1.png", "2.png"]
 
 
 def test_an_error_of_zero_and_a_single_seed_can_be_drawn(tmp_path):

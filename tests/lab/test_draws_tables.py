@@ -12,7 +12,7 @@ def four(method, errors=ERRORS, **config):
     for seed, found in errors.items():
         kinds = [(name, draws) for name in (method, "random") for draws in ("independent", "systematic")]
         for (name, draws), best in zip(kinds, found, strict=True):
-            options = config if name == method else {}
+            options = {k: v for k, v in config.items() if name == method or k == "recipe"}
             made.append(run(name, seed, [best + 5, best], warm_up=1, draws=draws, **options))
     for one in made:
         for epoch in one.epochs:
@@ -47,7 +47,7 @@ def test_method_and_draws_are_taken_apart_seed_by_seed():
     assert found["systematic − independent", "Random Batch"] == "-1.50 [-11.03, +8.03]"
     assert found["difference of differences", ""] == "-0.75 [-13.46, +11.96]"
     assert lines(made, "epochs_2_2") == lines(made, "last_1") == found
-    assert [column.title for column in made.columns[3:]] == ["Epoch 2, rate 0.1", "Epoch 2", "Best"]
+    assert [column.title for column in made.columns[3:]] == ["Epoch 2, rate 0.1", "Epoch 2, last", "Best"]
 
 
 def test_the_seeds_are_those_that_all_four_have():
@@ -85,3 +85,9 @@ def test_runs_that_do_not_say_how_they_draw_are_passed_over():
     systematic = [one for one in four("recency") if one.config["draws"] == "systematic"]
     assert tables(systematic + unsaid) == []
     assert len(tables(four("recency") + unsaid)) == 1
+
+
+def test_the_method_is_named_without_the_draws_that_are_taken_from_it():
+    (made,) = tables(four("recency", recipe="modern"))
+    assert made.title.startswith("Draws and Recency Bias:")
+    assert lines(made, "best")["Recency Bias − Random Batch", "both"].startswith("-2.12")

@@ -37,6 +37,13 @@ def test_both_files_hold_what_the_records_say(study):
     assert [line["run"] for line in lines] == table["run"].to_list()
     assert [float(line["uncertainty"]) for line in lines] == pytest.approx(table["uncertainty"].to_list())
     assert table["method"].unique(maintain_order=True).to_list() == ["random", "recency"]
+    assert (
+        table["draws"].unique().to_list(),
+        table.filter(polars.col("method") == "recency")["window"][0],
+    ) == (
+        ["systematic"],
+        2,
+    )
     for (name,), own in table.group_by("run"):
         record = read_samples(run_folder(study, name))
         for column, values in (
@@ -50,6 +57,24 @@ def test_both_files_hold_what_the_records_say(study):
             np.testing.assert_array_equal(own[column].to_numpy(), values)
         assert own["class_name"].to_list() == [record.classes[label] for label in record.label]
         assert own["last_change"].null_count() == (record.last_change < 0).sum()
+
+
+def test_a_method_may_say_how_it_draws(make_configs, tmp_path):
+    Study(tmp_path, make_configs("random-independent", "random-shuffle", "recency", epochs=3)).train()
+    for asked, expected in (
+        (["random"], {("random", "independent"), ("random", "systematic")}),
+        (["random-independent", "recency"], {("random", "independent"), ("recency", "systematic")}),
+        (["recency-independent"], None),
+    ):
+        if expected is None:
+            with pytest.raises(ValueError, match="none of the 3 runs has that method"):
+                sample_table([tmp_path], methods=asked)
+        else:
+            found = sample_table([tmp_path], methods=asked).select("method", "draws").unique()
+            assert set(found.rows()) == expected
+    (tmp_path / "new" / "runs").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no run has begun in .*new; train one with carpediem compare"):
+        sample_table([tmp_path / "new"])
 
 
 def test_a_sample_that_was_never_drawn_has_no_majority_and_no_loss(make_configs, tmp_path):
@@ -97,7 +122,8 @@ def test_the_command_writes_the_file_and_format_that_it_is_told(study, tmp_path)
         (("--out", "x.csv", "--format", "parquet"), "error: --format must be csv, since --out ends so"),
         (
             ("--method", "magic"),
-            "error: --method must be one of random, online, active, recency, got 'magic'",
+            "error: --method must be among random, online, active, recency, each perhaps with -shuffle, -systematic, "
+            "-independent behind it, got 'magic'",
         ),
         (
             ("--out", "."),

@@ -92,6 +92,15 @@ def test_the_lines_of_figure_4_are_the_shares_of_the_records(study):
     assert_inside(figure)
 
 
+def test_no_panel_of_figure_4_cuts_its_lines(study):
+    (cells,) = comparable(read_runs(study))
+    for run in (run for cell in cells for run in cell.runs):  # in the last epoch all draws have one loss
+        counts = run.epochs[-1]["loss_histogram"]["counts"]
+        run.epochs[-1]["loss_histogram"]["counts"] = [sum(counts), *([0] * (len(counts) - 1))]
+    figure = loss_figure(cells)
+    assert all(axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= 100 for axes in figure.axes)
+
+
 def test_figure_3_draws_both_indices(study):
     run = next(run for run in read_runs(study) if run.config["method"] == "recency")
     figure = index_figure(run, "Recency Bias (systematic draws)")

@@ -40,11 +40,23 @@ def test_recency_bias_is_compared_with_nothing_where_random_batch_was_not_drawn_
     assert {row["difference"] for row in rows({"here": runs})} == {DASH}
 
 
-def test_what_was_not_run_or_not_finished_or_not_with_the_papers_options_is_not_shown():
-    runs = [*study({"random": [10.0]}), run("recency", 0, [9.0], done=False)]
-    (ours, _) = rows({"here": runs + study({"recency": [5.0]}, pressure=7.0)})
+def test_what_was_not_run_or_not_finished_is_not_shown():
+    (ours, _) = rows({"here": [*study({"random": [10.0]}), run("recency", 0, [9.0], done=False)]})
     assert set(ours) == {"experiment", "whose", "draws", "random", "difference"}
     assert ours["difference"] == DASH
+
+
+def test_options_that_are_not_the_papers_are_named_and_give_way_to_the_papers():
+    random, odd = study({"random": [10.0]}), study({"recency": [5.0]}, pressure=7.0)
+    alone = overview_table({"here": random + odd})
+    assert alone.note.endswith("Not with the paper's options: Recency Bias (pressure 7).")
+    assert next(row["recency"] for row in rows({"here": random + odd})) == "5.00 (1)"
+    both = random + odd + study({"recency": [6.0]})
+    assert overview_table({"here": both}).note.endswith("Left out: Recency Bias (pressure 7).")
+    assert next(row["recency"] for row in rows({"here": both})) == "6.00 (1)"
+    grid = random + odd + study({"recency": [4.0]}, pressure=8.0)
+    assert next(row["recency"] for row in rows({"here": grid})) == DASH
+    assert overview_table({"here": random}).note.endswith("submission.")
 
 
 def test_each_folder_is_named_and_the_paper_is_left_out_where_it_says_nothing():

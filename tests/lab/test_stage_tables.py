@@ -30,8 +30,8 @@ def test_each_learning_rate_after_the_warm_up_is_a_stage_then_come_the_last_epoc
         "2 to 3, rate 0.1": "30.00",
         "4 to 5, rate 0.01": "11.00",
         "6 to 8, rate 0.001": "7.00",
-        "4 to 8": "8.60",
-        "8": "7.00",
+        "4 to 8, last 5": "8.60",
+        "8, last": "7.00",
         "best": "6.00",
     }
 
@@ -40,7 +40,9 @@ def test_a_stage_says_what_was_drawn_and_the_others_do_not():
     found = rows(trained("random", 0, [9.0] * 8))
     stage = found["4 to 5, rate 0.01", "Random Batch"]
     assert (stage["distinct"], stage["loss"]) == ("67.5", "0.225")  # (0.65 + 0.70) / 2, (1/4 + 1/5) / 2
-    assert {found[last, "Random Batch"]["distinct"] for last in ("4 to 8", "8", "best")} == {DASH}
+    assert {found[last, "Random Batch"]["distinct"] for last in ("4 to 8, last 5", "8, last", "best")} == {
+        DASH
+    }
 
 
 def test_differences_are_taken_seed_by_seed_within_the_stage():
@@ -83,7 +85,7 @@ def test_a_run_no_longer_than_its_warm_up_has_its_ends_alone(length):
     short = run("random", 0, [9.0, 8.0][:length], warm_up=2)
     for epoch in short.epochs:
         epoch |= {"learning_rate": 0.1, "distinct": 0.6}
-    assert [stage for stage, _ in rows(short)] == ["2", "best"][2 - length :]
+    assert [stage for stage, _ in rows(short)] == ["2, last", "best"][2 - length :]
 
 
 def test_settings_have_tables_of_their_own_and_what_has_not_finished_has_none():
@@ -101,7 +103,7 @@ def test_settings_have_tables_of_their_own_and_what_has_not_finished_has_none():
 def test_records_that_say_less_give_dashes_and_one_stage():
     bare = run("random", 0, [9.0, 8.0, 7.0], warm_up=None)
     found = rows(bare)
-    assert [stage for stage, _ in found] == ["1 to 3", "3", "best"]
+    assert [stage for stage, _ in found] == ["1 to 3", "3, last", "best"]
     assert (found["1 to 3", "Random Batch"]["error"], found["1 to 3", "Random Batch"]["distinct"]) == (
         "8.00",
         DASH,
@@ -117,7 +119,7 @@ def test_the_stages_are_those_that_all_runs_have(shorter):
     assert [stage for stage, method in rows(*runs) if method == "Random Batch"] == [
         "2 to 3, rate 0.1",
         "4 to 5, rate 0.01",
-        "5",
+        "5, last",
         "best",
     ]
 

@@ -13,7 +13,7 @@ from carpediem.lab.table import DASH, render_csv, render_markdown, render_text
 from carpediem.lab.tables import all_tables, paper_tables, summary_table, summary_tables
 from lab.record_makers import run, study
 
-DEMO = {"recipe": "demo", "data": "digits", "net": "small-cnn", "iterations": 660, "draws": "systematic"}
+DEMO = {"recipe": "demo", "data": "digits", "net": "small-cnn", "iterations": 672, "draws": "systematic"}
 # Fifty epochs of five iterations, as `run` counts them.
 FINE_TUNED = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121", "iterations": 250}
 FINE_TUNED |= {"weights": "imagenet", "normalisation": "imagenet", "image_size": 224}
@@ -261,9 +261,19 @@ def test_the_renderings_say_the_same():
     read = list(csv.DictReader(io.StringIO(render_csv(found))))
     plain = json.loads(json.dumps(found.to_dict()))["rows"]
     assert [
-        {key: "" if value is None else str(value) for key, value in line.items()} for line in plain
+        {"table": found.title} | {key: "" if value is None else str(value) for key, value in line.items()}
+        for line in plain
     ] == read
-    assert read[1]["best_error_standard_error"] == str(np.std([5.5, 5.9], ddof=1) / np.sqrt(2))
+    assert float(read[1]["best_error_standard_error"]) == pytest.approx(
+        np.std([5.5, 5.9], ddof=1) / np.sqrt(2), abs=1e-12
+    )
+
+
+def test_programs_get_no_digits_that_sums_leave_behind():
+    errors = {"random": [0.3, 0.1], "recency": [0.1 + 0.2, 0.1]}
+    assert errors["recency"][0] != errors["random"][0]
+    found = rows(summary_table(study(errors, **DEMO)))[1]
+    assert (found["difference"], str(found["difference"])) == (0.0, "0.0")
 
 
 def test_square_brackets_and_bars_in_names_are_shown_as_they_are():

@@ -36,7 +36,10 @@ def test_fine_tuning_leaves_to_the_data_what_goes_with_it():
 def test_a_title_names_the_length_where_it_is_not_the_recipes():
     assert config_title(OWN) == "CIFAR-10, ResNet (L=50), SGD, recipe paper"
     assert config_title(OWN | {"iterations": 2000}).endswith("recipe paper, 2,000 iterations")
+    assert config_title(OWN | {"iterations": 1}).endswith("recipe paper, 1 iteration")
 
 
 def test_the_name_of_a_file_has_letters_that_every_system_takes():
-    assert setting_name(OWN | {"data": "./my photos", "dropout": 0.0}) == "my-photos_resnet-50_sgd_paper"
+    assert setting_name(OWN) == "cifar10_resnet-50_sgd_paper"
+    own = OWN | {"data": "./my photos", "dropout": 0.0, "iterations": 2000}
+    assert setting_name(own) == "my-photos_resnet-50_sgd_paper-with-dropout-0_2000-iterations"

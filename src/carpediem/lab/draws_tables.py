@@ -44,7 +44,7 @@ def _table(title: str, method: dict[str | None, Cell], baseline: dict[str | None
         return None
     stages = stages_of(run for cell in four for run in cell.runs)
     by_seed = [[{run.config["seed"]: run for run in cell.runs}[seed] for cell in four] for seed in seeds]
-    name, other = (method_name(cell, [cell]) for cell in (four[0], four[2]))
+    name, other = (method_name(cell, [cell], with_draws=False) for cell in (four[0], four[2]))
     # A seed's four errors: the method's with independent and systematic draws, then Random Batch's.
     lines: list[tuple[str, str, Callable[[list[float]], float]]] = [
         (f"{name} − {other}", "independent draws", lambda e: e[0] - e[2]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.config import METHODS
+from carpediem.lab.plans import parse_method
 from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.samples import SampleRecord, read_samples, run_folder
 
@@ -75,10 +76,13 @@ def sample_table(
     except ImportError as missing:
         raise ImportError("export needs polars: pip install polars") from missing
 
-    if wrong := sorted(set(methods) - set(METHODS)):
-        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {wrong[0]!r}")
+    wanted = [parse_method(method, "", option="--method") for method in methods]
     found = read_runs(*folders)
-    chosen = [run for run in found if _is_chosen(run, methods, seeds, runs)]
+    chosen = [run for run in found if _is_chosen(run, wanted, seeds, runs)]
+    if not found:
+        raise ValueError(
+            f"no run has begun in {', '.join(map(str, folders))}; train one with carpediem compare"
+        )
     if not chosen:
         raise ValueError(f"none of the {len(found)} runs has that method, seed or name; see carpediem tables")
     parts = [(run, record) for run in sorted(chosen, key=_order) if (record := _samples(folders, run))]
@@ -117,6 +121,8 @@ def _part(run: RunRecord, record: SampleRecord) -> DataFrame:
     return columns.select(
         polars.lit(run.hash).alias("run"),
         polars.lit(str(run.config["method"])).alias("method"),
+        polars.lit(run.config.get("draws"), dtype=polars.String).alias("draws"),
+        polars.lit(run.config.get("window"), dtype=polars.Int64).alias("window"),
         polars.lit(int(run.config["seed"])).cast(polars.Int64).alias("seed"),
         polars.lit(record.epochs).cast(polars.Int64).alias("epochs"),
         "index",
@@ -139,10 +145,10 @@ def _or_null(column: str) -> Expr:
 
 
 def _is_chosen(
-    run: RunRecord, methods: Collection[str], seeds: Collection[int], runs: Collection[str]
+    run: RunRecord, methods: Collection[dict[str, str]], seeds: Collection[int], runs: Collection[str]
 ) -> bool:
     return (
-        (not methods or run.config["method"] in methods)
+        (not methods or any(_is_of(run, method) for method in methods))
         and (not seeds or run.config["seed"] in seeds)
         and (not runs or any(run.hash.startswith(name) for name in runs))
     )
@@ -163,3 +169,8 @@ def _named(file: Path, form: str) -> Path:
     return (
         file.with_suffix(f".{form}") if file.suffix[1:] in FORMATS else file.with_name(f"{file.name}.{form}")
     )
+
+
+def _is_of(run: RunRecord, method: dict[str, str]) -> bool:
+    """Whether a run is of a method, and draws so where that is said."""
+    return run.config["method"] == method["method"] and method["draws"] in ("", run.config.get("draws"))

@@ -53,11 +53,11 @@ def loss_figure(cells: Sequence[Cell]) -> Figure | None:
         axes.set_xlim(10**low, 10**high)
         # Every second power of ten, and none where the panels meet.
         axes.set_xticks([10.0**power for power in range(math.floor(low) + 1, math.ceil(high), 2)])
-        axes.set_ylim(bottom=0)
         axes.set_title(f"Epoch {epoch + 1}", loc="left", fontsize=10)
         axes.set_xlabel("Loss of a drawn sample")
         axes.minorticks_off()
         plain_axes(axes)
+    panels[0].set_ylim(bottom=0)  # of all panels, now that each has its lines
     panels[0].set_ylabel("Share of the draws (%)")
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(

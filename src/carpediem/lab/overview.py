@@ -15,6 +15,7 @@ from carpediem.lab.results import (
     PairedDifference,
     cells_by_setting,
     group_cells,
+    method_name,
     paired_difference,
 )
 from carpediem.lab.table import Column, Table, Value
@@ -30,9 +31,10 @@ _NOTE = (
 
 
 def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = False) -> Table:
-    """One table of all folders' experiments with the paper's options, its own data first and in its order.
+    """One table of all folders' experiments, the paper's own data first and in its order.
 
-    A method that was not run has a dash.
+    A method that was not run has a dash. Of several sets of options that a method was run with the paper's is shown;
+    the note tells what is left out, and which options shown are not the paper's.
 
     Args:
         folders: the runs of each, by its name.
@@ -45,6 +47,7 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     ]
     experiments.sort(key=lambda experiment: _order(experiment[1][0].config))
     everything = [cell for _, own in experiments for cell in own]
+    odd: dict[str, list[str]] = {"Not with the paper's options": [], "Left out": []}
     called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
     settings = [own[0].setting for _, own in experiments]
     methods = [name for name in METHODS if any(cell.method == name for cell in everything)]
@@ -55,7 +58,7 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
         if settings.count(own[0].setting) > 1:
             title = f"{title}, {name}"
         shown = f"[{title}]({name}/)" if links else title
-        for draws, cells in _by_draws(own).items():
+        for draws, cells in _by_draws(own, odd).items():
             errors = [cells[method].best_error if method in cells else None for method in methods]
             rows.append((shown, "ours", draws, *errors, _difference(cells)))
             shown = "" if links else title
@@ -66,11 +69,12 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
                 rows.append((shown, "paper", None, *published, None))
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"), Column("draws", "Draws"))
     columns = [Column(method, METHODS[method], "error of seeds") for method in methods]
-    return Table("Best test error (%)", _NOTE, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
+    told = "".join(f" {what}: {', '.join(dict.fromkeys(names))}." for what, names in odd.items() if names)
+    return Table("Best test error (%)", _NOTE + told, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
 
 
 def _is_shown(cell: Cell) -> bool:
-    return bool(cell.runs) and cell.is_default and cell.method in METHODS
+    return bool(cell.runs) and cell.method in METHODS
 
 
 def _order(config: dict[str, Any]) -> list[tuple[int, str]]:
@@ -83,11 +87,27 @@ def _order(config: dict[str, Any]) -> list[tuple[int, str]]:
     return [([*names, config[key]].index(config[key]), config[key]) for names, key in known]
 
 
-def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
-    """The cells of an experiment by their draws and methods, independent draws first, those not known last."""
-    found: dict[str | None, dict[str, Cell]] = {}
+def _by_draws(own: list[Cell], odd: dict[str, list[str]]) -> dict[str | None, dict[str, Cell]]:
+    """The cells of an experiment by their draws and methods, independent draws first, those not known last.
+
+    Args:
+        odd: what is to be told of cells with options that are not the paper's.
+    """
+    groups: dict[str | None, dict[str, list[Cell]]] = {}
     for cell in sorted(own, key=lambda cell: (cell.draws is None, cell.draws or "")):
-        found.setdefault(cell.draws, {})[cell.method] = cell
+        groups.setdefault(cell.draws, {}).setdefault(cell.method, []).append(cell)
+    found: dict[str | None, dict[str, Cell]] = {}
+    for draws, methods in groups.items():
+        for method, cells in methods.items():
+            plain = [cell for cell in cells if cell.is_default]
+            # A grid of options has no single cell that could stand for all.
+            for cell in (plain or cells)[: 1 if plain or len(cells) == 1 else 0]:
+                found.setdefault(draws, {})[method] = cell
+            shown = found.get(draws, {}).get(method)
+            for cell in cells:
+                if not cell.is_default:
+                    what = "Not with the paper's options" if cell is shown else "Left out"
+                    odd[what].append(method_name(cell, [cell], with_draws=False))
     return found
 
 

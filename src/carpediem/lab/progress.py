@@ -17,6 +17,7 @@ from rich.progress import (
 
 from carpediem.lab.config import METHODS, RunConfig
 from carpediem.lab.folder_news import News
+from carpediem.lab.results import draws_name
 
 
 class StudyProgress:
@@ -42,6 +43,7 @@ class StudyProgress:
         )
         self._task = self._progress.add_task("starting", total=None)
         self._configs = {config.hash for config in configs}
+        self._tells_draws = len({config.draws for config in configs}) > 1
         self._known: dict[str, int] = {}
 
     def __enter__(self) -> StudyProgress:
@@ -59,6 +61,8 @@ class StudyProgress:
         for one in news.configs:
             self._known[one.hash] = len(news.records)
         name = "shared warm-up" if news.is_warm_up else METHODS[config.method]
+        if self._tells_draws and not news.is_warm_up:
+            name += f" ({draws_name(config.method, config.draws)})"
         self._progress.update(
             self._task,
             total=len(self._configs) * news.epochs,

@@ -323,20 +323,32 @@ def diverged(runs: Iterable[RunRecord]) -> list[str]:
     return found
 
 
-def method_name(cell: Cell, among: Iterable[Cell]) -> str:
+def method_name(cell: Cell, among: Iterable[Cell], *, with_draws: bool = True) -> str:
     """The cell's method as tables print it.
 
-    Its draws stand beside it where the cells in `among` have both kinds, and so does every option that is not
-    the paper's.
+    Its draws stand beside it where the cells in `among` have both kinds or the recipe has the other, and so does
+    every option that is not the paper's.
     """
     details = []
-    if len({other.draws for other in among}) > 1:
-        shuffled = "shuffle" if cell.method == "random" else "systematic draws"
-        details.append(shuffled if cell.draws == "systematic" else "independent draws")
+    kinds = {other.draws for other in among}
+    usual = RECIPES.get(cell.config["recipe"], {}).get("draws", cell.draws)
+    if with_draws and (len(kinds) > 1 or cell.draws not in (None, usual)):
+        details.append(draws_name(cell.method, cell.draws))
     odd = [(name, value) for name, value in cell.selection if value != DEFAULTS.get(name, value)]
     details += [_WORDS.get((n, v)) or f"{n} {in_words(v)}" for n, v in odd]
     name = METHODS.get(cell.method, cell.method)
     return f"{name} ({', '.join(details)})" if details else name
+
+
+def draws_name(method: str, draws: str | None) -> str:
+    """How a method draws, in words.
+
+    >>> draws_name("random", "systematic"), draws_name("recency", "systematic")
+    ('shuffle', 'systematic draws')
+    """
+    if draws == "systematic":
+        return "shuffle" if method == "random" else "systematic draws"
+    return "independent draws"
 
 
 def baselines(cells: Iterable[Cell]) -> list[Cell]:

@@ -78,7 +78,8 @@ def train_and_show(
                 on_news=on_news,
                 complain=progress.complain,
             )
-    records = [record for record in read_runs(folder) if record.hash in asked_for]
+    everything = read_runs(folder)
+    records = [record for record in everything if record.hash in asked_for]
     tables = summary_tables(records)
     finished = [record for record in records if record.finished]
     if tensorboard:  # also for runs that were done before, or are no longer than the warm-up
@@ -86,7 +87,8 @@ def train_and_show(
             write_events(folder / "runs" / record.hash)
     # Nothing has finished where other processes train all of the runs.
     figures = write_curves(records, folder / "figures", formats=("png",)) if finished else []
-    write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in tables))
+    whole = summary_tables(everything)
+    write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in whole))
     if as_json:
         print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
         return
@@ -98,6 +100,9 @@ def train_and_show(
     for sentence in diverged(records):
         print(f"note: {sentence}", file=sys.stderr)
     print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
+    if others := len(everything) - len(records):
+        more = f"{others} more {'run' if others == 1 else 'runs'}"
+        print(f"note: {folder} holds {more}; tables.md shows all of them", file=sys.stderr)
     print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
 
 

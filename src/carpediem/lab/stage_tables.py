@@ -30,7 +30,7 @@ _COLUMNS = (
     Column("difference", "Difference to Random Batch", "difference"),
     Column("fewer_iterations", "Fewer iterations (%)", "percent"),
     Column("distinct", "Distinct samples (%)", "percent"),
-    Column("loss", "Loss of the drawn", "error"),
+    Column("loss", "Loss of the drawn", "loss"),
 )
 _NOTE = (
     "Means over the epochs and the seeds; best: the lowest of a run's evaluations. An epoch in which the learning rate "

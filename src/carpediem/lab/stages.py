@@ -50,7 +50,8 @@ def stages_of(runs: Iterable[RunRecord]) -> list[Stage]:
     found, length = _by_rate(shortest), len(shortest.epochs)
     for last in (5, 1):
         if length > last:
-            found.append(Stage(f"last_{last}", _span(length - last, length), range(length - last, length)))
+            name = f"{_span(length - last, length)}, last" + (f" {last}" if last > 1 else "")
+            found.append(Stage(f"last_{last}", name, range(length - last, length)))
     return [*found, Stage("best", "best", None)]
 
 

@@ -16,7 +16,7 @@ from carpediem.lab.results import Estimate, PairedDifference
 
 DASH = "—"
 Value = str | int | float | Estimate | PairedDifference | Published | None
-Kind = Literal["text", "count", "percent", "seconds", "error", "error of seeds", "difference"]
+Kind = Literal["text", "count", "percent", "seconds", "error", "error of seeds", "difference", "loss"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Table:
             "columns": {column.key: column.title for column in self.columns},
             "rows": [
                 {
-                    key: None if isinstance(part, float) and not math.isfinite(part) else part
+                    key: _plain(part)
                     for column, value in zip(self.columns, row, strict=True)
                     for key, part in _parts(column, value).items()
                 }
@@ -122,12 +122,12 @@ def render_markdown(table: Table) -> str:
 
 
 def render_csv(table: Table) -> str:
-    """The table as CSV: numbers at full precision, and nothing at all for what has not been run."""
+    """The table as CSV: the title in the first column, numbers at full precision, nothing for what was not run."""
     stream = io.StringIO()
-    header = [key for column in table.columns for key in _parts(column, None)]
+    header = ["table", *(key for column in table.columns for key in _parts(column, None))]
     writer = csv.DictWriter(stream, header, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table.to_dict()["rows"])
+    writer.writerows({"table": table.title} | row for row in table.to_dict()["rows"])
     return stream.getvalue()
 
 
@@ -165,13 +165,20 @@ def _text(column: Column, value: Value) -> str:
         return f"{_signed(value.mean)}{interval}"
     if isinstance(value, str | Published):
         return str(value)
-    if column.kind == "error":
+    if column.kind in ("error", "loss"):
         return _percent(value)
     if column.kind == "percent":
         return f"{value:.1f}"
     if column.kind == "seconds":
         return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
     return f"{value:g}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as programs read it: no NaN, and none of the digits that sums leave behind."""
+    if not isinstance(value, float):
+        return value
+    return round(value, 12) + 0.0 if math.isfinite(value) else None  # -0.0 + 0.0 is 0.0
 
 
 def _signed(value: float) -> str:

@@ -418,8 +418,8 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         name = method_name(baseline, cells)
         note = (
             f"{_INTERVAL} Time and iterations until the mean curve over the seeds reaches the lowest point of "
-            f"{name}'s, which is no lower than the mean of the seeds' own best errors; without evaluation. Seconds "
-            "depend on what else the machine did."
+            f"{name}'s, which is no lower than the mean of the seeds' own best errors, so that a method with the lower "
+            "best error may yet never be there; without evaluation. Seconds depend on what else the machine did."
         )
     return Table(title, note + _unfinished(cells), columns, rows)
 

@@ -80,12 +80,9 @@ def config_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
     Args:
         but: settings of the recipe to pass over.
     """
-    recipe, length = str(config["recipe"]), config.get("iterations")
-    title = f"{setting_title(config)}, recipe {recipe_title(config, but=but)}"
-    usual = RECIPES.get(recipe, {}).get("iterations")
-    if length is None or length == usual or "iterations" in _OPEN.get(recipe, ()):
-        return title
-    return f"{title}, {length:,} iterations"
+    return f"{setting_title(config)}, recipe {recipe_title(config, but=but)}" + "".join(
+        f", {length:,} iteration{'s' if length > 1 else ''}" for length in _own_length(config)
+    )
 
 
 def setting_titles(cells: list[Cell]) -> list[str]:
@@ -102,6 +99,15 @@ def _setting_title(cell: Cell, others: list[Cell]) -> str:
 
 
 def setting_name(config: dict[str, Any]) -> str:
-    """Data, network, optimizer and recipe as a part of a file's name."""
-    parts = [str(config[name]) for name in ("data", "net", "optimizer", "recipe")]
+    """Data, network, optimizer, recipe and length as a part of a file's name."""
+    parts = [str(config[name]) for name in ("data", "net", "optimizer")]
+    parts += [recipe_title(config), *(f"{length} iterations" for length in _own_length(config))]
     return "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
+
+
+def _own_length(config: dict[str, Any]) -> list[int]:
+    """The iterations, where they are known and not those of the recipe."""
+    recipe, length = str(config["recipe"]), config.get("iterations")
+    usual = RECIPES.get(recipe, {}).get("iterations")
+    is_usual = length in (None, usual) or "iterations" in _OPEN.get(recipe, ())
+    return [] if is_usual else [int(config["iterations"])]
