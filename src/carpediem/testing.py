@@ -410,6 +410,11 @@ def check_selector(make: Make) -> None:
     >>> from carpediem import RandomBatch
     >>> check_selector(lambda: RandomBatch(num_samples=30, num_classes=3, epochs=3))
     """
+    selector = make()
+    assert isinstance(selector, Selector), f"make must give a Selector, got {type(selector).__name__}"
+    assert hasattr(selector, "num_samples"), (
+        f"{type(selector).__name__}.__init__ must call super().__init__(num_samples, num_classes, epochs)"
+    )
     for check in CONTRACT:
         check(make)
 

@@ -137,6 +137,13 @@ def test_a_network_that_gives_no_logits_is_refused(make, net, found):
         train_epoch(make(net))
 
 
+@pytest.mark.parametrize("net", ["narrow", "paired", "all_frozen"])
+def test_a_network_that_cannot_be_trained_leaves_no_study_behind(own, make_configs, tmp_path, net):
+    with pytest.raises(ValueError, match=f"own_networks:{net} must"):
+        Study(tmp_path / "study", make_configs("random", net=f"own_networks:{net}")).train()
+    assert not (tmp_path / "study").exists()
+
+
 def test_a_network_with_lazy_layers_is_refused(make):
     with pytest.raises(ValueError, match="must give every layer its size, got lazy parameters such as"):
         make("lazy")

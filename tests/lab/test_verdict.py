@@ -21,7 +21,7 @@ def test_methods_are_better_or_worse_where_the_interval_says_so_and_else_neither
 
 
 def test_one_seed_tells_nothing_apart():
-    assert said({"random": [10.0], "recency": [1.0]}) == f"{START}undecided: Recency Bias -9.00."
+    assert said({"random": [10.0], "recency": [1.0]}) == f"{START}without an interval: Recency Bias -9.00."
 
 
 def test_without_a_baseline_or_a_rival_there_is_no_verdict():

@@ -166,3 +166,23 @@ def test_a_selector_that_checks_nothing_is_told_which_argument_it_let_through():
 
     with pytest.raises(AssertionError, match="observe must refuse indices that are floats with a TypeError"):
         bad_batches_are_refused_whole(lambda: ChecksNothing(50, 4, 6))
+
+
+def test_a_selector_that_was_not_set_up_is_told_so():
+    class Bare(Selector):
+        def __init__(self, num_samples, num_classes, epochs):
+            pass
+
+        def measure(self, logits, targets):
+            return targets
+
+        def keep(self, indices, values):
+            pass
+
+        def build(self, epoch):
+            return None
+
+    with pytest.raises(AssertionError, match=r"Bare.__init__ must call super\(\).__init__"):
+        check_selector(lambda: Bare(50, 4, 6))
+    with pytest.raises(AssertionError, match="make must give a Selector, got int"):
+        check_selector(lambda: 5)

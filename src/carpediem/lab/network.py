@@ -78,6 +78,16 @@ class Network:
         frozen = {name: p for name, p in parameters.items() if not p.requires_grad}
         return self._placed(trained), self._placed(frozen | dict(net.named_buffers()))
 
+    def try_out(self, images: Tensor) -> None:
+        """Shows these images to a user's own network, so that one which cannot be trained is refused at once."""
+        if ":" not in self.config.net:
+            return
+        self.fresh_tensors(0)
+        net = self._seeded(0).to(self.device).eval()
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), told_of(f"the network of {self.config.net}"):
+            logits = net(images)
+        self._checked(logits, len(images))
+
     def _seeded(self, seed: int) -> nn.Module:
         config = self.config
         with torch.random.fork_rng(devices=[]):
@@ -118,16 +128,19 @@ class Network:
         def users_own(tensors: Tensors, images: Tensor) -> Tensor:
             with told_of(f"the network of {self.config.net}"):
                 logits = run(tensors, images)
-            shape = (len(images), self.num_classes)
-            if not isinstance(logits, Tensor) or logits.shape != shape:
-                found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-                raise ValueError(
-                    f"the network of {self.config.net} must give logits of shape {shape}, a row for each image and a "
-                    f"column for each class, got {found}"
-                )
-            return logits
+            return self._checked(logits, len(images))
 
         return users_own
+
+    def _checked(self, logits: object, count: int) -> Tensor:
+        shape = (count, self.num_classes)
+        if isinstance(logits, Tensor) and logits.shape == shape:
+            return logits
+        found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise ValueError(
+            f"the network of {self.config.net} must give logits of shape {shape}, a row for each image and a column "
+            f"for each class, got {found}"
+        )
 
 
 def _without_counters(net: nn.Module) -> nn.Module:

@@ -90,6 +90,7 @@ class Study:
             network = Network(group[0], data.num_classes, data.in_channels, device, data_dir)
             for config in group:
                 augmentation(config.augmentation)
+            network.try_out(source.normalise(source.images_of([0, 0]).to(device).float()))
             # Only now, so that a study that cannot be trained leaves nothing behind.
             with writing_out(self.folder):
                 self.folder.mkdir(parents=True, exist_ok=True)

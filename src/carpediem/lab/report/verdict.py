@@ -14,6 +14,7 @@ def verdict(cells: list[Cell]) -> str | None:
     better: list[str] = []
     worse: list[str] = []
     undecided: list[str] = []
+    unsure: list[str] = []
     for cell in cells:
         baseline = baseline_of(cell, cells)
         if cell.method == "random" or not cell.runs or baseline is None:
@@ -22,11 +23,13 @@ def verdict(cells: list[Cell]) -> str | None:
         if difference is None:
             continue
         name = f"{method_name(cell, cells)} {difference.mean:+.2f}"
-        if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+        if difference.low is None or difference.high is None:
+            unsure.append(name)
+        elif difference.low <= 0 <= difference.high:
             undecided.append(name)
         else:
             (better if difference.high < 0 else worse).append(name)
-    found = [("better", better), ("worse", worse), ("undecided", undecided)]
+    found = [("better", better), ("worse", worse), ("undecided", undecided), ("without an interval", unsure)]
     parts = [f"{word}: {', '.join(names)}" for word, names in found if names]
     if not parts:
         return None
