@@ -431,6 +431,7 @@ MISTAKES = {
         "broken_code of broken_code:data raised NameError: name 'nothing' is not defined",
     ),
     "missing network module": (["--net", "no_such_module:net"], "no module 'no_such_module'"),
+    "file for module": (["--net", "own_code.py:net"], "leave .py out: own_code:net"),
     "missing network function": (
         ["--net", "own_code:nothing"],
         "own_code.py must define a function 'nothing'",

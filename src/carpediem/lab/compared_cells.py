@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from carpediem.lab.results import Cell, baselines, paired_difference
+from carpediem.lab.results import Cell, baselines, draws_name, paired_difference
 from carpediem.lab.table import Column, Table, Value
 
 CLASSIFIED = ("mnist", "cifar10", "cifar100")
@@ -33,12 +33,11 @@ def difference_columns(cells: list[Cell]) -> list[tuple[Column, str | None]]:
             (Column("difference", "Difference to Random Batch", "difference"), kind)
             for kind in kinds or [None]
         ]
-    words = {"systematic": "shuffle", "independent": "independent draws"}
     return [
         (
             Column(
                 f"difference_{kind}",
-                f"Difference to Random Batch ({words.get(str(kind), kind)})",
+                f"Difference to Random Batch ({draws_name('random', kind)})",
                 "difference",
             ),
             kind,

@@ -47,7 +47,12 @@ def user_function(spec: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
-        raise ValueError(f"{spec}: no module {error.name!r} in {here} nor on PYTHONPATH") from error
+        remedy = (
+            f"; leave .py out: {module_name.removesuffix('.py')}:{name}"
+            if module_name.endswith(".py")
+            else ""
+        )
+        raise ValueError(f"{spec}: no module {error.name!r} in {here} nor on PYTHONPATH{remedy}") from error
     except ImportError:
         raise
     except Exception as error:

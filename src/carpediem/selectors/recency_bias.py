@@ -55,7 +55,7 @@ class RecencyBias(Selector):
         if warm_up < window:
             raise ValueError(
                 f"warm_up must be at least window = {window}, so that the windows fill before they count, "
-                f"got {warm_up}"
+                f"got {warm_up}; warm up longer or choose a smaller window"
             )
         self.window, self.pressure = window, float(pressure)
         self._schedule = pressure_schedule(schedule, start=self.pressure, warm_up=warm_up, epochs=epochs)
