@@ -57,12 +57,37 @@ def test_what_fails_on_the_way_leaves_the_folder_as_it_was(study, tmp_path, monk
     assert {place.name for place in tmp_path.iterdir()} == {"study", "out"}
 
 
-def test_a_study_is_no_place_to_publish_in_and_nothing_is_nothing_to_publish(study, tmp_path):
+def test_what_others_put_there_is_not_taken_for_an_earlier_publication(study, tmp_path):
+    out = tmp_path / "out"
+    own = {name: out / name for name in ("curves_by_hand.png", "grid_notes.pdf", "runs/mine/gallery.npz")}
+    for file in own.values():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine")
+    publish([study], out)
+    publish([study], out)
+    assert {file.read_text() for file in own.values()} == {"mine"}
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "tables.csv").write_text("mine")
     with pytest.raises(
-        ValueError, match=r"--out must be a folder of its own, got the study .*; choose another"
+        ValueError, match=r"--out must be a new folder or one that was published to, got .*tables.csv; "
     ):
-        publish([study], study)
+        publish([study], tmp_path / "taken")
+    assert names(tmp_path / "taken") == {"tables.csv"}
+
+
+def test_a_study_is_no_place_to_publish_in_and_nothing_is_nothing_to_publish(study, tmp_path):
+    (tmp_path / "above" / "runs").mkdir(parents=True)
+    study.rename(tmp_path / "above" / "runs" / "study")
+    study = tmp_path / "above" / "runs" / "study"
+    for out in (study, study / "runs", tmp_path / "above"):
+        with pytest.raises(
+            ValueError, match=r"--out must be a folder of its own, got .*study; choose another"
+        ):
+            publish([study], out)
     (tmp_path / "empty" / "runs").mkdir(parents=True)
     with pytest.raises(ValueError, match=r"no run has begun in .*empty; train one with carpediem compare"):
         publish([tmp_path / "empty"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"file/x cannot be written: .*; choose another --out"):
+        publish([study], tmp_path / "file" / "x")

@@ -15,19 +15,10 @@ from carpediem.lab.samples import GALLERY, TRAILS
 from carpediem.lab.stage_tables import stage_tables
 from carpediem.lab.table import render_csv, render_markdown
 from carpediem.lab.tables import all_tables
+from carpediem.lab.titles import setting_name
 
-_OWN = [
-    "runs.jsonl",
-    "tables.md",
-    "tables.csv",
-    f"runs/*/{GALLERY}",
-    f"runs/*/{TRAILS}",
-    *(
-        f"{kind}_*.{form}"
-        for kind in ("curves", "trails", "index", "losses", "grid")
-        for form in ("png", "pdf")
-    ),
-]
+FILES = ("runs.jsonl", "tables.md", "tables.csv")
+_FIGURES = ("curves", "trails", "index", "losses", "grid")
 
 
 def publish(folders: Sequence[Path], out: Path) -> list[Path]:
@@ -36,13 +27,12 @@ def publish(folders: Sequence[Path], out: Path) -> list[Path]:
     All of it is made before `out` is touched. What was published there before is replaced; a README and whatever else
     lies there stays.
     """
-    if (out / "study.json").exists():
-        raise ValueError(f"--out must be a folder of its own, got the study {out}; choose another")
+    before = _published_in(out)
     beside = out.parent / f".{out.name}.{secrets.token_hex(4)}.part"
     try:
         with writing_out(out):
+            beside.mkdir(parents=True)
             names = [file.relative_to(beside) for file in _make(folders, beside)]
-            before = {file for pattern in _OWN for file in out.glob(pattern)}
             for name in names:
                 (out / name).parent.mkdir(parents=True, exist_ok=True)
                 (beside / name).replace(out / name)
@@ -55,6 +45,37 @@ def publish(folders: Sequence[Path], out: Path) -> list[Path]:
     return [out / name for name in names]
 
 
+def _published_in(out: Path) -> set[Path]:
+    """What an earlier publication left in a folder, by the runs that it names.
+
+    Raises:
+        ValueError: the folder is none to publish in.
+    """
+    if any((place / "study.json").exists() for place in (out, out.parent)) or any(
+        out.glob("runs/*/study.json")
+    ):
+        raise ValueError(
+            f"--out must be a folder of its own, got {out}, which holds or is part of a study; choose another"
+        )
+    if not (out / "runs.jsonl").exists():
+        if taken := [name for name in FILES if (out / name).exists()]:
+            raise ValueError(
+                f"--out must be a new folder or one that was published to, got {out}, which holds another "
+                f"{taken[0]}; choose another"
+            )
+        return set()
+    runs = read_runs(out / "runs.jsonl")
+    patterns = [*FILES, *(f"runs/{run.hash}/{name}" for run in runs for name in (GALLERY, TRAILS))]
+    for name in {setting_name(run.config) for run in runs}:
+        patterns += [
+            f"{kind}_{name}{more}.{form}"
+            for kind in _FIGURES
+            for more in ("", "_*")
+            for form in ("png", "pdf")
+        ]
+    return {file for pattern in patterns for file in out.glob(pattern)}
+
+
 def _make(folders: Sequence[Path], out: Path) -> list[Path]:
     export_runs(folders, out / "runs.jsonl")
     runs = read_runs(out)
@@ -65,5 +86,5 @@ def _make(folders: Sequence[Path], out: Path) -> list[Path]:
     made = all_tables(runs) + stage_tables(runs)
     write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
     write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
-    files = [out / name for name in ("runs.jsonl", "tables.md", "tables.csv")]
+    files = [out / name for name in FILES]
     return [*files, *copy_shown(runs, folders, out), *write_figures(runs, [out], out)]
