@@ -444,6 +444,11 @@ def tables(
         made = all_tables(read_runs(*folders), empty=not only_measured)
     if only_measured:
         made = [table for table in map(measured, made) if table.rows]
+    if not any(table.rows for table in made):
+        where = ", ".join(map(str, folders))
+        raise ValueError(
+            f"no run has finished in {where}, so there is nothing to show; train with carpediem compare"
+        )
     if form == "json":
         text = json.dumps([table.to_dict() for table in made], indent=2) + "\n"
     elif form in ("markdown", "csv"):

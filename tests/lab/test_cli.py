@@ -653,6 +653,9 @@ def test_a_folder_with_other_settings_keeps_them_in_its_table_and_says_so(call, 
         (["compare", "--out", "own_code.py"], "--out must be a folder, got the file own_code.py"),
         (["compare", "--out", "own_code.py/x"], "own_code.py/x cannot be written: .*; choose another --out"),
         (["figures", "study"], "records must hold at least one finished run"),
+        (["tables", "study", "--stages"], "no run has finished in study, so there is nothing to show; "),
+        (["tables", "study", "--overview"], "no run has finished in study, so there is nothing to show; "),
+        (["tables", "study", "--measured"], "no run has finished in study, so there is nothing to show; "),
     ],
 )
 def test_an_out_that_cannot_be_meant_gets_a_sentence(call, tmp_path, arguments, message):

@@ -10,7 +10,7 @@ from torch import nn
 from carpediem.lab.learner import Learner
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
-from carpediem.lab.networks import fingerprint
+from carpediem.lab.networks import fingerprint, takes_dropout
 from carpediem.lab.source import place
 from carpediem.lab.study import Study
 
@@ -33,6 +33,9 @@ def norms(num_classes, in_channels):
         nn.BatchNorm2d(in_channels, momentum=None), nn.BatchNorm2d(in_channels), nn.Flatten(),
         nn.BatchNorm1d(64, momentum=None), nn.BatchNorm1d(64), nn.Linear(64, num_classes),
     )
+
+def passing_on(**settings):
+    return dropping_at(**settings)
 
 def dropping_at(num_classes, in_channels, dropout):
     return nn.Sequential(nn.Flatten(), nn.Dropout(dropout), nn.Linear(64, num_classes))
@@ -232,6 +235,7 @@ def test_runs_with_such_layers_go_on_bit_for_bit(own, make_configs, read_study, 
 def test_dropout_goes_to_a_function_that_takes_it_and_is_refused_by_one_that_does_not(own, make_configs):
     (config,) = make_configs("random", net="own_networks:dropping_at", dropout=0.7)
     assert Network(config, 4, 1, CPU)._seeded(0)[1].rate == 0.7
+    assert takes_dropout("own_networks:passing_on")
     with pytest.raises(
         ValueError, match=r"--dropout must be left out, since own_networks:frozen takes none, got 0.7; give "
     ):

@@ -400,3 +400,12 @@ def test_a_damaged_line_in_the_middle_is_named_with_its_file(whole, tmp_path):
     (run / "epochs.jsonl").write_text("\n".join([lines[0], lines[1][:20], *lines[2:]]) + "\n")
     with pytest.raises(ValueError, match=r"epochs\.jsonl, line 2 is damaged"):
         Study(tmp_path / "whole", configs).train()
+
+
+def test_a_damaged_description_is_named_with_a_remedy(make_configs, tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "study.json").write_text("{")
+    with pytest.raises(
+        ValueError, match=r"study.json is damaged: .*; delete it, and the same command writes it anew"
+    ):
+        Study(tmp_path / "study", make_configs("random")).train()

@@ -121,6 +121,9 @@ def test_both_draws_of_random_batch_are_named_and_each_is_compared_with():
         pytest.approx(-0.6),
         None,
     )
+    own = row(found, data="CIFAR-10", optimizer="momentum", method="Random Batch (independent draws)")
+    assert (own["paper"], own["paper_reduction"]) == (10.2, pytest.approx(4.0, abs=0.1))
+    assert (shuffled["paper"], shuffled["paper_reduction"]) == (None, None)  # the paper did not shuffle
     titles = [column.title for column in found.columns]
     assert "Difference to Random Batch (shuffle)" in titles
     assert titles.index("Difference to Random Batch (independent draws)") < titles.index(

@@ -19,6 +19,7 @@ from carpediem.lab.compared_cells import (
     setting_key,
 )
 from carpediem.lab.config import METHODS
+from carpediem.lab.recipes import PAPER
 from carpediem.lab.results import Cell, method_name, relative_reduction, shared_means, time_to_error
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.titles import data_title, network_title
@@ -137,18 +138,17 @@ def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, so
         for method, name in METHODS.items():
             published = paper.best_error(*block.key, method)
             theirs = None if method == "recency" else paper.error_reduction(*block.key, method)
-            for cell in or_none(block.of(method)):
-                if cell is None:
-                    compared: Sequence[Value] = [None] * len(compared_with)
-                    rows.append((*block.labels, name, None, None, published, *compared, None, theirs))
-                    continue
+            found = block.of(method)
+            # The paper's numbers stand beside what draws as its released code does, or beside a dash.
+            if not any(_draws_as_the_paper(cell) for cell in found):
+                unrun: Sequence[Value] = [None] * len(compared_with)
+                rows.append((*block.labels, name, None, None, published, *unrun, None, theirs))
+            for cell in found:
+                beside = (published, theirs) if _draws_as_the_paper(cell) else (None, None)
                 compared = differences(cell, block.cells, compared_with)
                 lower = None if method == "recency" else _reduction(block, cell)
-                label = method_name(cell, shown)
-                seeds = len(cell.runs)
-                rows.append(
-                    (*block.labels, label, cell.best_error, seeds, published, *compared, lower, theirs)
-                )
+                ours = (method_name(cell, shown), cell.best_error, len(cell.runs))
+                rows.append((*block.labels, *ours, beside[0], *compared, lower, beside[1]))
     columns = (
         *leading,
         Column("method", "Method"),
@@ -161,6 +161,10 @@ def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, so
     )
     note = f"{' '.join(sources)} {INTERVAL}{left_out(shown)}"
     return Built(Table(title, note, columns, rows, grouped=len(leading)), shown)
+
+
+def _draws_as_the_paper(cell: Cell) -> bool:
+    return cell.draws in (None, PAPER["draws"])
 
 
 def _reduction(block: _Block, rival: Cell) -> float | None:

@@ -223,4 +223,4 @@ def _read(file: Path, kind: type[_Record]) -> _Record | None:
                 values[name] = int(values[name])
         return kind(**values)
     except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordError(f"{file} is damaged: {error}") from error
+        raise RecordError(f"{file} is damaged; delete it, and train its run again to have it back") from error

@@ -119,6 +119,16 @@ class Study:
     def _write_description(self) -> None:
         path = self.folder / "study.json"
         with locked(self.folder):
-            old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+            old = _read_description(path)
             runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
             write_json(path, {"name": self.name, "command": self.command, "runs": runs})
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    try:
+        old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is damaged: {error}; delete it, and the same command writes it anew"
+        ) from error
+    return old

@@ -43,7 +43,7 @@ def _summary(title: str, cells: list[Cell]) -> Table:
         Column("seconds", "Seconds a run", "seconds"),
     )
     if baseline is None:
-        note = "No finished run of Random Batch to compare with."
+        note = "No finished run of Random Batch among these to compare with."
     else:
         name = method_name(baseline, cells)
         note = (

@@ -102,8 +102,11 @@ def fingerprint(name: str) -> str:
 
 
 def takes_dropout(name: str) -> bool:
-    """Whether the network heeds `dropout`: the lab's own do, and functions with a parameter of that name."""
-    return ":" not in name or "dropout" in inspect.signature(user_function(name)).parameters
+    """Whether the network heeds `dropout`: the lab's own do, and functions that can be called with it."""
+    if ":" not in name:
+        return True
+    parameters = inspect.signature(user_function(name)).parameters
+    return "dropout" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _build_own(name: str, *, num_classes: int, in_channels: int, dropout: float) -> nn.Module:
