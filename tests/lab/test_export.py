@@ -73,7 +73,7 @@ def test_a_method_may_say_how_it_draws(make_configs, tmp_path):
             found = sample_table([tmp_path], methods=asked).select("method", "draws").unique()
             assert set(found.rows()) == expected
     (tmp_path / "new" / "runs").mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"no run has begun in .*new; train one with carpediem compare"):
+    with pytest.raises(ValueError, match=r"new holds no run yet; carpediem compare --out .*new trains some"):
         sample_table([tmp_path / "new"])
 
 

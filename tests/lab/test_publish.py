@@ -85,7 +85,7 @@ def test_a_study_is_no_place_to_publish_in_and_nothing_is_nothing_to_publish(stu
         ):
             publish([study], out)
     (tmp_path / "empty" / "runs").mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"no run has begun in .*empty; train one with carpediem compare"):
+    with pytest.raises(ValueError, match=r"empty holds no run yet; carpediem compare --out .* trains some"):
         publish([tmp_path / "empty"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("")

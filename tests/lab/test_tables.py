@@ -180,6 +180,14 @@ def test_fine_tuning_gives_errors_and_the_papers_comparison_in_time():
     assert row(times, data="FOOD-100", rival="Active Bias")["rival_seconds"] is None
 
 
+def test_the_papers_times_stand_beside_what_draws_as_it_did():
+    records = study({"random": [20.0], "recency": [19.0]}, **FINE_TUNED)
+    records += study({"random": [18.0]}, **(FINE_TUNED | {"draws": "systematic"}))
+    times = table(all_tables(records), "Table 5")
+    assert row(times, data="MIT-67", rival="Random Batch (independent draws)")["paper_rival_seconds"] == 5218
+    assert row(times, data="MIT-67", rival="Random Batch (shuffle)")["paper_rival_seconds"] is None
+
+
 def test_fine_tuning_on_other_data_stands_below_the_papers_without_a_number_of_the_paper():
     config = {"recipe": "fine-tuning", "data": "flowers-102", "net": "efficientnet-lite0", "iterations": 250}
     config |= {"weights": "imagenet"}

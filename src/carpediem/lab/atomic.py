@@ -14,8 +14,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """The file with this content, or as it was before: never a part of it. Makes its folder where needed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not named by the process alone: other machines may write the same file, on a disk that they share.
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    beside = part_of(path)
     try:
         with beside.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -24,6 +23,14 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def part_of(path: Path) -> Path:
+    """A place beside a file or folder for what will take its name.
+
+    Not named by the process alone: other machines may write the same, on a disk that they share.
+    """
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
 
 
 def write_json(path: str | Path, value: object) -> None:

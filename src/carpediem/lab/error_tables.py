@@ -24,7 +24,7 @@ from carpediem.lab.results import Cell, method_name, relative_reduction, shared_
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.titles import data_title, network_title
 
-FINE_TUNED = ("densenet-121", "efficientnet-lite0")
+_FINE_TUNED = ("densenet-121", "efficientnet-lite0")
 
 
 def error_tables(cells: list[Cell]) -> list[Built]:
@@ -33,7 +33,7 @@ def error_tables(cells: list[Cell]) -> list[Built]:
         _classification(net, [cell for cell in cells if cell.config["net"] == net])
         for net in ("densenet-40-12", "resnet-50")
     ]
-    fine_tuned = [cell for cell in cells if cell.config["net"] in FINE_TUNED]
+    fine_tuned = [cell for cell in cells if cell.config["net"] in _FINE_TUNED]
     return [*tables, _fine_tuning(fine_tuned), _times(fine_tuned)]
 
 
@@ -95,8 +95,9 @@ def _times(cells: list[Cell]) -> Built:
         net, data, _ = block.key
         for rival in ("random", "online", "active"):
             known = paper.TIMES.get((data, rival)) if net == "densenet-121" else None
-            published: Sequence[Value] = (known.rival, known.ours, known.reduction) if known else (None,) * 3
+            times: Sequence[Value] = (known.rival, known.ours, known.reduction) if known else (None,) * 3
             for cell in or_none(block.of(rival)):
+                published = times if cell is None or _draws_as_the_paper(cell) else (None,) * 3
                 name = METHODS[rival] if cell is None else method_name(cell, shown)
                 ours = None if cell is None else block.recency_beside(cell)
                 measured: Sequence[Value] = (None,) * 6

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.config import METHODS
 from carpediem.lab.plans import parse_method
-from carpediem.lab.records import RunRecord, read_runs
+from carpediem.lab.records import RunRecord, no_run_yet, read_runs
 from carpediem.lab.samples import SampleRecord, read_samples, run_folder
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ def sample_table(
     found = read_runs(*folders)
     chosen = [run for run in found if _is_chosen(run, wanted, seeds, runs)]
     if not found:
-        raise ValueError(
-            f"no run has begun in {', '.join(map(str, folders))}; train one with carpediem compare"
-        )
+        raise no_run_yet(folders)
     if not chosen:
         raise ValueError(f"none of the {len(found)} runs has that method, seed or name; see carpediem tables")
     parts = [(run, record) for run in sorted(chosen, key=_order) if (record := _samples(folders, run))]

@@ -21,6 +21,8 @@ from carpediem.lab.titles import setting_name
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+KINDS = ("curves", "trails", "index", "losses", "grid")  # what the names of the files begin with
+
 
 def write_figures(
     records: Iterable[RunRecord],

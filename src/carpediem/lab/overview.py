@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from carpediem.lab import paper
+from carpediem.lab.compared_cells import setting_key
 from carpediem.lab.config import METHODS
 from carpediem.lab.plans import is_of_tables
 from carpediem.lab.recipes import RECIPES
@@ -47,30 +48,29 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
     ]
     experiments.sort(key=lambda experiment: _order(experiment[1][0].config))
     everything = [cell for _, own in experiments for cell in own]
-    odd: dict[str, list[str]] = {"Not with the paper's options": [], "Left out": []}
     called = dict(zip((cell.setting for cell in everything), setting_titles(everything), strict=True))
     settings = [own[0].setting for _, own in experiments]
     methods = [name for name in METHODS if any(cell.method == name for cell in everything)]
     rows: list[tuple[Value, ...]] = []
+    standing: list[Cell] = []
     for name, own in experiments:
-        config = own[0].config
         title = called[own[0].setting]
         if settings.count(own[0].setting) > 1:
             title = f"{title}, {name}"
         shown = f"[{title}]({name}/)" if links else title
-        for draws, cells in _by_draws(own, odd).items():
+        for draws, cells in _by_draws(own).items():
+            standing += cells.values()
             errors = [cells[method].best_error if method in cells else None for method in methods]
             rows.append((shown, "ours", draws, *errors, _difference(cells)))
             shown = "" if links else title
         if is_of_tables(run for cell in own for run in cell.runs):
-            key = (config["net"], config["data"], config["optimizer"])
-            published = [paper.best_error(*key, method) for method in methods]
+            published = [paper.best_error(*setting_key(own[0]), method) for method in methods]
             if any(published):
                 rows.append((shown, "paper", None, *published, None))
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"), Column("draws", "Draws"))
     columns = [Column(method, METHODS[method], "error of seeds") for method in methods]
-    told = "".join(f" {what}: {', '.join(dict.fromkeys(names))}." for what, names in odd.items() if names)
-    return Table("Best test error (%)", _NOTE + told, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
+    note = _NOTE + _on_options(everything, standing)
+    return Table("Best test error (%)", note, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
 
 
 def _is_shown(cell: Cell) -> bool:
@@ -87,28 +87,30 @@ def _order(config: dict[str, Any]) -> list[tuple[int, str]]:
     return [([*names, config[key]].index(config[key]), config[key]) for names, key in known]
 
 
-def _by_draws(own: list[Cell], odd: dict[str, list[str]]) -> dict[str | None, dict[str, Cell]]:
-    """The cells of an experiment by their draws and methods, independent draws first, those not known last.
-
-    Args:
-        odd: what is to be told of cells with options that are not the paper's.
-    """
-    groups: dict[str | None, dict[str, list[Cell]]] = {}
-    for cell in sorted(own, key=lambda cell: (cell.draws is None, cell.draws or "")):
-        groups.setdefault(cell.draws, {}).setdefault(cell.method, []).append(cell)
+def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
+    """The cells that stand for an experiment by draws and method, independent draws first, those not known last."""
     found: dict[str | None, dict[str, Cell]] = {}
-    for draws, methods in groups.items():
-        for method, cells in methods.items():
-            plain = [cell for cell in cells if cell.is_default]
-            # A grid of options has no single cell that could stand for all.
-            for cell in (plain or cells)[: 1 if plain or len(cells) == 1 else 0]:
-                found.setdefault(draws, {})[method] = cell
-            shown = found.get(draws, {}).get(method)
-            for cell in cells:
-                if not cell.is_default:
-                    what = "Not with the paper's options" if cell is shown else "Left out"
-                    odd[what].append(method_name(cell, [cell], with_draws=False))
+    for cell in sorted(own, key=lambda cell: (cell.draws is None, cell.draws or "")):
+        alike = [other for other in own if (other.draws, other.method) == (cell.draws, cell.method)]
+        # Of several sets of options only the paper's can stand for the others.
+        if cell.is_default or len(alike) == 1:
+            found.setdefault(cell.draws, {})[cell.method] = cell
     return found
+
+
+def _on_options(cells: list[Cell], shown: list[Cell]) -> str:
+    """Sentences on the cells whose options are not the paper's."""
+    standing = {id(cell) for cell in shown}
+    odd = [cell for cell in cells if not cell.is_default]
+    told = (
+        ("Not with the paper's options", [cell for cell in odd if id(cell) in standing]),
+        ("Left out", [cell for cell in odd if id(cell) not in standing]),
+    )
+    return "".join(f" {what}: {', '.join(_names(found))}." for what, found in told if found)
+
+
+def _names(cells: list[Cell]) -> list[str]:
+    return list(dict.fromkeys(method_name(cell, [cell], with_draws=False) for cell in cells))
 
 
 def _difference(cells: dict[str, Cell]) -> PairedDifference | None:

@@ -104,6 +104,9 @@ PLANS: dict[str, Plan] = {
 }
 
 
+_TABLES_2_TO_5 = ("densenet-momentum", "densenet-sgd", "resnet-momentum", "resnet-sgd", "fine-tuning")
+
+
 def plan_called(name: str) -> Plan:
     """The study called `name`."""
     if name not in PLANS:
@@ -135,8 +138,7 @@ def is_of_plan(run: RunRecord, plan: Plan) -> bool:
 
 def is_of_tables(runs: Iterable[RunRecord]) -> bool:
     """Whether one of these runs is of the paper's Tables 2 to 5, so that their numbers may stand beside it."""
-    compared = [plan for plan in PLANS.values() if plan.shows.startswith(("Table 2", "Table 3", "Tables 4"))]
-    return any(is_of_plan(run, plan) for run in runs for plan in compared)
+    return any(is_of_plan(run, PLANS[name]) for run in runs for name in _TABLES_2_TO_5)
 
 
 def parse_method(text: str, draws: str, *, option: str = "methods") -> dict[str, str]:

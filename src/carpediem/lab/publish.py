@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from carpediem.lab.atomic import write_whole, writing_out
-from carpediem.lab.figures import write_figures
-from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.atomic import part_of, write_whole, writing_out
+from carpediem.lab.figures import KINDS, write_figures
+from carpediem.lab.records import export_runs, no_run_yet, read_runs
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.samples import GALLERY, TRAILS
 from carpediem.lab.stage_tables import stage_tables
@@ -18,7 +17,6 @@ from carpediem.lab.tables import all_tables
 from carpediem.lab.titles import setting_name
 
 FILES = ("runs.jsonl", "tables.md", "tables.csv")
-_FIGURES = ("curves", "trails", "index", "losses", "grid")
 
 
 def publish(folders: Sequence[Path], out: Path) -> list[Path]:
@@ -28,7 +26,7 @@ def publish(folders: Sequence[Path], out: Path) -> list[Path]:
     lies there stays.
     """
     before = _published_in(out)
-    beside = out.parent / f".{out.name}.{secrets.token_hex(4)}.part"
+    beside = part_of(out)
     try:
         with writing_out(out):
             beside.mkdir(parents=True)
@@ -68,10 +66,7 @@ def _published_in(out: Path) -> set[Path]:
     patterns = [*FILES, *(f"runs/{run.hash}/{name}" for run in runs for name in (GALLERY, TRAILS))]
     for name in {setting_name(run.config) for run in runs}:
         patterns += [
-            f"{kind}_{name}{more}.{form}"
-            for kind in _FIGURES
-            for more in ("", "_*")
-            for form in ("png", "pdf")
+            f"{kind}_{name}{more}.{form}" for kind in KINDS for more in ("", "_*") for form in ("png", "pdf")
         ]
     return {file for pattern in patterns for file in out.glob(pattern)}
 
@@ -80,9 +75,7 @@ def _make(folders: Sequence[Path], out: Path) -> list[Path]:
     export_runs(folders, out / "runs.jsonl")
     runs = read_runs(out)
     if not runs:
-        raise ValueError(
-            f"no run has begun in {', '.join(map(str, folders))}; train one with carpediem compare"
-        )
+        raise no_run_yet(folders)
     made = all_tables(runs) + stage_tables(runs)
     write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
     write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 # The paper's words where it speaks: dropout 0.2, momentum 0.9, batch 128, 40,000 iterations at 0.1, divided by
@@ -56,6 +57,16 @@ RECIPES: dict[str, dict[str, Any]] = {
         "draws": "systematic",
     },
 }
+
+
+def departures(config: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Those of these settings that a configuration has otherwise than its recipe.
+
+    >>> departures({"recipe": "paper", "dropout": 0.0, "batch_size": 128}, ("dropout", "batch_size"))
+    {'dropout': 0.0}
+    """
+    plain = RECIPES.get(config["recipe"], {})
+    return {n: config[n] for n in names if config.get(n) is not None and config[n] != plain.get(n)}
 
 
 def recipe(name: str) -> dict[str, Any]:

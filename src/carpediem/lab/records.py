@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,12 @@ def read_runs(*folders: str | Path, damage: list[str] | None = None) -> list[Run
                     raise
                 damage.append(str(error))
     return [runs[name] for name in sorted(runs)]
+
+
+def no_run_yet(folders: Sequence[str | Path]) -> ValueError:
+    """What to raise where folders of studies hold no run at all."""
+    first = folders[0]
+    return ValueError(f"{first} holds no run yet; carpediem compare --out {first} trains some")
 
 
 def read_run(folder: str | Path) -> RunRecord:

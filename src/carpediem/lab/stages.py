@@ -24,8 +24,9 @@ class Stage:
     @property
     def title(self) -> str:
         """The name where nothing says that it is of epochs."""
-        words = "Best" if self.epochs is None else f"Epoch {self.name}" if len(self.epochs) == 1 else ""
-        return words or f"Epochs {self.name}"
+        if self.epochs is None:
+            return "Best"
+        return f"{'Epochs' if len(self.epochs) > 1 else 'Epoch'} {self.name}"
 
     def error(self, run: RunRecord) -> float:
         """The mean test error of these epochs, in percent."""

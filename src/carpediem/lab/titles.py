@@ -9,7 +9,7 @@ from typing import Any
 
 from carpediem.lab import paper
 from carpediem.lab.config import SELECTION_OPTIONS
-from carpediem.lab.recipes import RECIPES
+from carpediem.lab.recipes import RECIPES, departures
 from carpediem.lab.results import Cell, in_words
 
 _TOLD_ELSEWHERE = ("iterations", "draws", *SELECTION_OPTIONS)
@@ -29,11 +29,8 @@ def recipe_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
     """
     name = str(config["recipe"])
     passed = {*_TOLD_ELSEWHERE, *_OPEN.get(name, ()), *but}
-    changed = [
-        told(key, config[key])
-        for key, value in RECIPES.get(name, {}).items()
-        if key not in passed and config.get(key, value) != value
-    ]
+    settings = [key for key in RECIPES.get(name, {}) if key not in passed]
+    changed = [told(key, value) for key, value in departures(config, settings).items()]
     if not changed:
         return name
     *others, last = changed
@@ -80,9 +77,9 @@ def config_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
     Args:
         but: settings of the recipe to pass over.
     """
-    return f"{setting_title(config)}, recipe {recipe_title(config, but=but)}" + "".join(
-        f", {length:,} iteration{'s' if length > 1 else ''}" for length in _own_length(config)
-    )
+    title = f"{setting_title(config)}, recipe {recipe_title(config, but=but)}"
+    length = _own_length(config)
+    return title if length is None else f"{title}, {length:,} iteration{'s' if length > 1 else ''}"
 
 
 def setting_titles(cells: list[Cell]) -> list[str]:
@@ -100,14 +97,13 @@ def _setting_title(cell: Cell, others: list[Cell]) -> str:
 
 def setting_name(config: dict[str, Any]) -> str:
     """Data, network, optimizer, recipe and length as a part of a file's name."""
-    parts = [str(config[name]) for name in ("data", "net", "optimizer")]
-    parts += [recipe_title(config), *(f"{length} iterations" for length in _own_length(config))]
+    parts = [*(str(config[name]) for name in ("data", "net", "optimizer")), recipe_title(config)]
+    length = _own_length(config)
+    parts += [] if length is None else [f"{length} iterations"]
     return "_".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)
 
 
-def _own_length(config: dict[str, Any]) -> list[int]:
+def _own_length(config: dict[str, Any]) -> int | None:
     """The iterations, where they are known and not those of the recipe."""
-    recipe, length = str(config["recipe"]), config.get("iterations")
-    usual = RECIPES.get(recipe, {}).get("iterations")
-    is_usual = length in (None, usual) or "iterations" in _OPEN.get(recipe, ())
-    return [] if is_usual else [int(config["iterations"])]
+    is_open = "iterations" in _OPEN.get(str(config["recipe"]), ())
+    return None if is_open else departures(config, ["iterations"]).get("iterations")

@@ -10,7 +10,7 @@ from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS
 from carpediem.lab.plans import DRAW_SUFFIXES, PLANS, is_of_plan
-from carpediem.lab.recipes import RECIPES
+from carpediem.lab.recipes import RECIPES, departures
 from carpediem.lab.results import Cell, method_name
 
 # Settings of a recipe that `carpediem compare` has an option for.
@@ -73,11 +73,10 @@ def commands(cells: Sequence[Cell]) -> list[str]:
             ]
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
-    plain = RECIPES.get(config["recipe"], {})
-    words += _changed(config, plain, _OPTIONS)
+    words += _changed(config, _OPTIONS)
     variations: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
-        options = _changed(cell.config, plain, METHOD_OPTIONS.get(cell.method, ()))
+        options = _changed(cell.config, METHOD_OPTIONS.get(cell.method, ()))
         variations.setdefault(tuple(options), []).append(cell)
     return [
         shlex.join(["carpediem", *start, *extra, *device])
@@ -114,12 +113,11 @@ def _method(cell: Cell) -> str:
     return cell.method + (_SUFFIX.get((cell.method, cell.draws)) or _SUFFIX[("", cell.draws)])
 
 
-def _changed(config: dict[str, Any], plain: dict[str, Any], names: Sequence[str]) -> list[str]:
+def _changed(config: dict[str, Any], names: Sequence[str]) -> list[str]:
     return [
         word
-        for name in names
-        if config.get(name) is not None and config[name] != plain.get(name)
-        for word in ("--" + name.replace("_", "-"), _text(config[name]))
+        for name, value in departures(config, names).items()
+        for word in ("--" + name.replace("_", "-"), _text(value))
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from carpediem.lab.atomic import write_whole, writing_out
+from carpediem.lab.records import no_run_yet
 
 from .gather import gather
 from .page import render_page
@@ -28,7 +29,7 @@ def write_report(
         )
     data = gather(folders)
     if not data["settings"]:
-        raise ValueError(f"{folders[0]} holds no run yet; carpediem compare --out {folders[0]} trains some")
+        raise no_run_yet(folders)
     for sentence in data["damage"]:
         complain(f"left out: {sentence}")
     page = render_page(data)
