@@ -53,13 +53,15 @@ def trained_selector(num_samples: int) -> RecencyBias:
         stop = min(start + recorded, num_samples)
         history.labels[:, start:stop] = history.labels[:, : stop - start]
         history.cursor[start:stop] = history.cursor[: stop - start]
+    # A step of its own, lest it warn that nothing has been observed.
+    selector.observe(torch.arange(2), torch.eye(2, CLASSES), torch.zeros(2, dtype=torch.int64))
     return selector
 
 
-def adaptive_sampler(selector: RecencyBias) -> AdaptiveSampler:
+def adaptive_sampler(selector: RecencyBias, **settings: Any) -> AdaptiveSampler:
     """The sampler over it, refreshed once and ready for the next epoch."""
-    sampler = AdaptiveSampler(selector, batch_size=BATCH)
-    sampler.set_epoch(FIRST_EPOCH)
+    sampler = AdaptiveSampler(selector, batch_size=BATCH, **settings)
+    sampler.set_epoch(max(selector.epoch + 1, FIRST_EPOCH))
     next(iter(sampler))
     return sampler
 
@@ -85,6 +87,10 @@ def epoch_case(num_samples: int, budget: float) -> Raw:
         "likeliest_over_least_likely": float(p.max() / p.min()),
         "random": asdict(in_turns(ours, whole_epoch(RandomSampler(range(num_samples))), budget=budget)),
     }
+    independent = whole_epoch(adaptive_sampler(selector, draws="independent"))
+    raw["independent"] = asdict(
+        in_turns(independent, whole_epoch(RandomSampler(range(num_samples))), budget=budget)
+    )
     raw["refresh"] = [seconds(lambda: selector.refresh(selector.epoch + 1)) for _ in range(5)]
     sampler.set_epoch(selector.epoch + 1)
     if num_samples <= MULTINOMIAL_LIMIT:

@@ -62,6 +62,8 @@ def epoch_lines(n: int, raw: Raw) -> Iterator[Line]:
     pair = Pair(**raw["random"])
     ours = median(pair.ours)
     yield _compared("epoch, refresh included", n, "RandomSampler", pair, EPOCH_BAR)
+    independent = Pair(**raw["independent"])
+    yield _compared("epoch, independent draws", n, "RandomSampler", independent, EPOCH_BAR)
     if "weighted" in raw:
         bar = WEIGHTED_BAR if n >= WEIGHTED_BAR_FROM else None
         yield _compared("epoch, refresh included", n, "WeightedRandomSampler", Pair(**raw["weighted"]), bar)

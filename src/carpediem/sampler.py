@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Sampler
 
-from carpediem.core.systematic import systematic_epoch
+from carpediem.core.systematic import systematic_parts
 from carpediem.selectors.base import DRAWS, Draws, Selector, check_integer
 
 FIRST_CHUNK, LARGEST_CHUNK = (
@@ -32,7 +32,7 @@ class AdaptiveSampler(Sampler[int]):
         seed: any integer of at least 0.
         draws: "independent" draws each batch anew; "systematic" gives each sample ⌊N·P⌋ or ⌈N·P⌉ places in the
             epoch, its copies in different batches, which at pressure 1 is a shuffle. By default as the selector
-            says: independent, but a shuffle for `RandomBatch`.
+            says: systematic, but independent for `WeightedBatch`.
         rank: which share of each batch this process trains on.
         world_size: into how many shares a batch is dealt; it divides `batch_size`. A DataLoader then takes
             `batch_size // world_size`. A last batch of fewer samples than ranks is left out, so that all ranks
@@ -158,21 +158,22 @@ class AdaptiveSampler(Sampler[int]):
         size = self.batch_size
         distribution, device = self.selector.distribution, self.selector.device
         seed = _mixed(self.seed, epoch)
-        whole_epoch: Tensor | None = None
-        start = 0
-        for number, stop in enumerate(_chunk_ends(self._drawn_in_all, size)):
+        if self.draws == "systematic":
+            generator = torch.Generator(device).manual_seed(seed)
+            for first, part in systematic_parts(distribution, size, generator, position=position):
+                part = part[: self._drawn_in_all - first]
+                for start, stop in _chunks(len(part), size):
+                    if first + stop > position:
+                        batches = part[start:stop].reshape(-1, min(size, stop - start))
+                        yield from _from(first + start, batches, position)
+            return
+        for number, (start, stop) in enumerate(_chunks(self._drawn_in_all, size)):
             if stop > position:
                 generator = torch.Generator(device).manual_seed((seed + number) % 2**63)
                 width = min(size, stop - start)
-                if self.draws == "independent":
-                    drawn = distribution.draw((stop - start) // width, width, generator)
-                else:
-                    if whole_epoch is None:
-                        generator.manual_seed(seed)
-                        whole_epoch = systematic_epoch(distribution, size, generator)
-                    drawn = whole_epoch[start:stop].reshape(-1, width)
-                yield from _from(start, drawn, position)
-            start = stop
+                yield from _from(
+                    start, distribution.draw((stop - start) // width, width, generator), position
+                )
 
     def _place(self) -> tuple[int, int]:
         """Epoch and position of the stream, counted over all ranks."""
@@ -237,16 +238,16 @@ class AdaptiveSampler(Sampler[int]):
         self._next, self._reading = (state["epoch"], state["position"]), None
 
 
-def _chunk_ends(num_samples: int, batch_size: int) -> Iterator[int]:
-    """Where the parts end that are drawn at a time: whole batches, more and more, the short last one alone."""
-    full = num_samples - num_samples % batch_size
-    end, draws = 0, FIRST_CHUNK
-    while end < full:
-        end = min(end + max(draws // batch_size, 1) * batch_size, full)
-        draws = min(4 * draws, LARGEST_CHUNK)
-        yield end
-    if full < num_samples:
-        yield num_samples
+def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:
+    """Where the chunks handled at a time begin and end: whole batches, more and more, a short last one alone."""
+    full = draws - draws % batch_size
+    start, most = 0, FIRST_CHUNK
+    while start < full:
+        end = min(start + max(most // batch_size, 1) * batch_size, full)
+        yield start, end
+        start, most = end, min(4 * most, LARGEST_CHUNK)
+    if full < draws:
+        yield full, draws
 
 
 def _from(start: int, drawn: Tensor, position: int) -> Iterator[tuple[int, Tensor]]:

@@ -22,20 +22,20 @@ THREADED_FROM = 1 << 20  # samples from which starting threads is worth it
 BLOCK = 1 << 16  # samples handled at a time on the host: the pass over a block stays in the L2 cache
 
 
-def over_blocks(size: int, work: Callable[[int, int], None]) -> None:
+def over_blocks(size: int, work: Callable[[int, int], None], *, block: int = BLOCK) -> None:
     """Calls work(start, stop) for every block of [0, size); on several threads where that pays.
 
     numpy lets go of the interpreter's lock inside its passes. The pool lives for this call only, so that a
     process that forks later, as a DataLoader does, inherits no threads.
     """
-    starts = range(0, size, BLOCK)
+    starts = range(0, size, block)
     threads = min(_cores(), 8) if size >= THREADED_FROM else 1
     if threads == 1:
         for start in starts:
-            work(start, min(start + BLOCK, size))
+            work(start, min(start + block, size))
         return
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(lambda start: work(start, min(start + BLOCK, size)), starts):
+        for _ in pool.map(lambda start: work(start, min(start + block, size)), starts):
             pass
 
 

@@ -26,6 +26,8 @@ from carpediem.core.arrays import (
 from carpediem.core.distinct import distinct_on_host, first_distinct, race, spare_candidates
 
 State = dict[str, Any]
+# How many samples are equally likely, their weight, and the samples group by group (None: 0..N-1 as they are).
+Groups = tuple[NDArray[np.int64], NDArray[np.float64], Array]
 
 
 class Distribution(ABC):
@@ -141,6 +143,9 @@ class Uniform(Distribution):
         size = (self.num_samples,) if indices is None else indices.shape
         return torch.ones(size, dtype=torch.float64, device=self.device)
 
+    def groups(self) -> Groups:
+        return np.array([self.num_samples]), np.ones(1), None
+
     def state_dict(self) -> State:
         return {"kind": "uniform"}
 
@@ -163,7 +168,7 @@ class Levels(Distribution):
             self.device
         )  # now, lest a draw wait for it
         order, counts = group_by_level(levels, len(level_weights))
-        self._order = native(order)
+        self._order, self._counts = native(order), counts
         mass = counts * level_weights
         self._total = float(mass.sum())
         self._repeat_rate = float((mass * level_weights).sum() / self._total**2)
@@ -182,6 +187,9 @@ class Levels(Distribution):
     def weights(self, indices: Tensor | None = None) -> Tensor:
         levels = self.levels if indices is None else self.levels[indices]
         return self._weight_of_level[levels.long()]
+
+    def groups(self) -> Groups:
+        return self._counts, self.level_weights, self._order
 
     def state_dict(self) -> State:
         return {

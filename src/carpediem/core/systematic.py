@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from carpediem.core.arrays import uniform
-from carpediem.core.distribution import Distribution
+from carpediem.core.arrays import index_dtype, uniform
+from carpediem.core.distribution import Distribution, Levels, Uniform
+from carpediem.core.scattered import ScatteredEpoch, is_scattered
 from carpediem.core.systematic_device import is_spread_easily, spread
+
+
+def systematic_parts(
+    distribution: Distribution, batch_size: int, generator: torch.Generator, *, position: int = 0
+) -> Iterator[tuple[int, Tensor]]:
+    """The epoch in parts of whole batches, each with where it starts; those that end before `position` are left out.
+
+    On the host a large data set comes in many parts, so that the first batch is soon there and no memory is needed
+    for N numbers; otherwise there is one.
+    """
+    on_host = generator.device.type == "cpu"
+    if not (
+        on_host and isinstance(distribution, Levels | Uniform) and is_scattered(distribution, batch_size)
+    ):
+        yield 0, systematic_epoch(distribution, batch_size, generator)
+        return
+    epoch = ScatteredEpoch(distribution, batch_size, generator)
+    start = 0
+    for stop in epoch.ends():
+        if stop > position:
+            yield start, torch.from_numpy(epoch.part(start, stop))
+        start = stop
 
 
 def systematic_epoch(distribution: Distribution, batch_size: int, generator: torch.Generator) -> Tensor:
@@ -28,19 +54,22 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
     n = distribution.num_samples
     if distribution.is_uniform:
         return torch.randperm(n, generator=generator, device=generator.device)
-    if generator.device.type != "cpu" and is_spread_easily(n, batch_size, distribution.largest_probability):
+    easily = is_spread_easily(n, batch_size, distribution.largest_probability)
+    if easily and generator.device.type != "cpu":
         return spread(distribution.probabilities(), batch_size, generator)
     host = torch.Generator().manual_seed(generator.initial_seed())
-    full, tail = divmod(n, batch_size)
-    columns = full + (tail > 0)
-    # With a shorter last batch one column fewer is sure to be there in every round.
-    expected = _capped(distribution.probabilities().cpu().numpy() * n, max(full, 1))
-    order = torch.randperm(n, generator=host).numpy()
-    teeth = np.floor(np.cumsum(expected[order]) + uniform(1, host)).clip(max=n).astype(np.int64)
-    teeth[-1] = n
-    copies = np.repeat(order, np.diff(teeth, prepend=0))
-    stream = _dealt(copies, columns, batch_size, tail or batch_size, host)
-    return torch.from_numpy(stream).to(generator.device)
+    expected = distribution.probabilities().cpu().numpy() * n
+    if not easily:
+        # With a shorter last batch one batch fewer is sure to be there in every round.
+        expected = _capped(expected, max(n // batch_size, 1))
+    order = torch.randperm(n, generator=host, dtype=index_dtype(n)).numpy()
+    teeth = expected[order]
+    np.cumsum(teeth, out=teeth)
+    teeth += uniform(1, host)
+    ends = teeth.astype(np.int64).clip(max=n)
+    ends[-1] = n
+    copies = np.repeat(order, np.diff(ends, prepend=0))
+    return torch.from_numpy(_dealt(copies, batch_size, easily, host)).to(generator.device)
 
 
 def _capped(expected: NDArray[np.float64], cap: int) -> NDArray[np.float64]:
@@ -61,34 +90,49 @@ def _capped(expected: NDArray[np.float64], cap: int) -> NDArray[np.float64]:
 
 
 def _dealt(
-    copies: NDArray[np.int64], columns: int, batch_size: int, tail: int, generator: torch.Generator
+    copies: NDArray[np.integer[Any]], batch_size: int, in_halves: bool, generator: torch.Generator
 ) -> NDArray[np.int64]:
     """The copies dealt to the batches like cards, a round at a time, each round in an order of its own.
 
     Args:
-        copies: (N,), the copies of a sample side by side, each fewer than there are batches.
-        columns: number of batches, the last of `tail` samples.
+        copies: (N,), the copies of a sample side by side, no more than there are whole batches.
+        in_halves: deal every round first to one half of the batches and then to the other (see `spread`), for which
+            no sample may be needed in more than half of them; otherwise a round is put right where a sample that
+            runs on from the round before would meet one of its batches again.
     """
-    out = np.empty(columns * batch_size, dtype=np.int64)
-    used, previous = 0, np.empty(0, dtype=np.int64)
-    for rounds, width in ((tail, columns), (batch_size - tail, columns - 1)):
-        if rounds == 0 or width == 0:
+    full, tail = divmod(len(copies), batch_size)
+    batches = torch.randperm(full, generator=generator).numpy()
+    first, second = np.split(batches, [full // 2 if in_halves else 0])
+    out = np.empty(len(copies), dtype=np.int64)
+    used, before = 0, batches[:0]
+    for rounds, half in ((range(tail), np.append(second, full)), (range(tail, batch_size), second)):
+        width = len(first) + len(half)
+        if width == 0 or not rounds:
             continue
-        first_round = 0 if used == 0 else tail
-        deals = np.argsort(uniform(rounds * width, generator).reshape(rounds, width), axis=1)
-        starts = used + width * np.arange(rounds)
+        deals = np.concatenate([_orders(part, len(rounds), generator) for part in (first, half)], axis=1)
+        starts = used + width * np.arange(len(rounds))
         crossing = np.flatnonzero((starts > 0) & (copies[starts] == copies[starts - 1]))
-        for number in crossing.tolist():
-            before = deals[number - 1] if number else previous
-            deals[number] = _avoiding(deals[number], before, copies, int(starts[number]))
-        place = np.arange(first_round, first_round + rounds)[:, None]
-        out[deals * batch_size + place] = copies[used : used + rounds * width].reshape(rounds, width)
-        used, previous = used + rounds * width, deals[-1]
-    return out[: len(copies)]
+        for number in () if in_halves else crossing.tolist():
+            last = deals[number - 1] if number else before
+            deals[number] = _avoiding(deals[number], last, copies, int(starts[number]))
+        places = deals * batch_size + np.array(rounds)[:, None]
+        out[places.ravel()] = copies[used : used + places.size]
+        used, before = used + places.size, deals[-1]
+    return out
+
+
+def _orders(batches: NDArray[np.int64], rounds: int, generator: torch.Generator) -> NDArray[np.int64]:
+    """The batches in an order of its own for every round, shape (rounds, batches)."""
+    keys = torch.randint(2**31, (rounds, len(batches)), generator=generator).numpy()
+    keys <<= 32
+    keys |= batches
+    keys.sort(axis=1)  # of numbers that carry the batch: several times as fast as an argsort
+    keys &= 2**32 - 1
+    return keys
 
 
 def _avoiding(
-    deal: NDArray[np.int64], before: NDArray[np.int64], copies: NDArray[np.int64], start: int
+    deal: NDArray[np.int64], before: NDArray[np.int64], copies: NDArray[np.integer[Any]], start: int
 ) -> NDArray[np.int64]:
     """`deal` rearranged so that the sample that crosses into this round meets none of its batches again."""
     sample = copies[start]

@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carpediem import AdaptiveSampler, RandomBatch
+from carpediem.core import scattered
+from carpediem.core.distribution import Levels, Uniform
+from carpediem.core.scattered import ScatteredEpoch, is_scattered, part_size
+from carpediem.core.systematic import systematic_parts
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts of 64 batches, so that small data sets have several."""
+    monkeypatch.setattr(scattered, "PART", 1)
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def assert_epoch(drawn, distribution, batch_size):
+    n = distribution.num_samples
+    assert drawn.dtype == torch.int64
+    assert len(drawn) == n
+    for batch in drawn.split(batch_size):
+        assert len(batch.unique()) == len(batch)
+    expected = distribution.probabilities().numpy() * n
+    counts = torch.bincount(drawn, minlength=n).numpy()
+    assert (counts >= np.floor(expected - 1e-9)).all()
+    assert (counts <= np.ceil(expected + 1e-9)).all()
+
+
+@st.composite
+def levels(draw):
+    batch_size = draw(st.integers(1, 4))
+    n = draw(st.integers(128 * batch_size, 700))
+    chosen = torch.randint(0, draw(st.integers(1, 5)), (n,), generator=seeded(draw(st.integers(0, 99))))
+    weights = draw(st.lists(st.sampled_from([0.0, 0.01, 0.3, 1.0, 7.0]), min_size=5, max_size=5))
+    weights[int(chosen[0])] = 1.0  # something can be drawn
+    return Levels(chosen.to(torch.uint8), np.array(weights)), batch_size, draw(st.integers(0, 2**32))
+
+
+@settings(max_examples=150)
+@given(levels())
+def test_every_count_is_the_expected_one_rounded_and_batches_are_distinct(case):
+    distribution, batch_size, seed = case
+    if not is_scattered(distribution, batch_size):
+        return
+    parts = dict(systematic_parts(distribution, batch_size, seeded(seed)))
+    assert len(parts) > 1
+    assert_epoch(torch.cat(list(parts.values())), distribution, batch_size)
+
+
+def test_a_part_is_the_same_without_the_parts_before_it():
+    distribution = Levels(torch.arange(2000) % 3, np.array([1.0, 4.0, 0.2]))
+    parts = dict(systematic_parts(distribution, 4, seeded(3)))
+    late = dict(systematic_parts(distribution, 4, seeded(3), position=1000))
+    assert sorted(parts) == [0, 256, 512, 768, 1024, 1280, 1536]
+    assert sorted(late) == [768, 1024, 1280, 1536]
+    for start, drawn in late.items():
+        assert torch.equal(drawn, parts[start])
+
+
+def test_parts_are_whole_batches_and_the_last_takes_what_is_left():
+    distribution = Levels(torch.zeros(1000, dtype=torch.uint8), np.array([1.0]))
+    assert part_size(3) == 192
+    assert ScatteredEpoch(distribution, 3, seeded(0)).ends() == [192, 384, 576, 768, 1000]
+
+
+def test_equal_probabilities_give_a_shuffle_that_differs_between_epochs():
+    sampler = AdaptiveSampler(RandomBatch(1000, 2, 3), batch_size=2)
+    epochs = [sampler.next_epoch().tolist() for _ in range(3)]
+    assert is_scattered(Uniform(1000), 2)
+    for drawn in epochs:
+        assert sorted(drawn) == list(range(1000))
+    assert len({tuple(drawn) for drawn in epochs}) == 3
+
+
+def test_expected_counts_are_right_on_average_and_in_every_part():
+    n, batch_size, epochs = 600, 2, 1500
+    distribution = Levels(torch.arange(n) % 3, np.array([1.0, 2.5, 0.3]))
+    counts, met = torch.zeros(n), torch.zeros(4, 3)
+    for seed in range(epochs):
+        for start, drawn in systematic_parts(distribution, batch_size, seeded(seed)):
+            counts += torch.bincount(drawn, minlength=n)
+            met[start // 128] += torch.bincount(drawn % 3, minlength=3)
+    expected = (distribution.probabilities() * n).float()
+    # A count takes two neighbouring values, so that its deviation is at most 1/2.
+    assert ((counts / epochs - expected).abs() < 4.5 * 0.5 / epochs**0.5).all()
+    share = met / met.sum(dim=1, keepdim=True)
+    assert (share - share.mean(dim=0)).abs().max() < 0.005
+
+
+def test_who_gets_one_copy_more_is_left_to_chance():
+    """Two samples of a level are extra together as often as in a random choice of that many."""
+    n, epochs = 600, 1500
+    distribution = Levels(torch.arange(n) % 2, np.array([1.0, 2.0]))
+    together = torch.zeros(299)
+    for seed in range(epochs):
+        drawn = torch.cat([part for _, part in systematic_parts(distribution, 2, seeded(seed))])
+        extra = torch.bincount(drawn, minlength=n)[1::2] == 2
+        assert extra.sum() in (99, 100, 101)
+        together += (extra[1:] & extra[:-1]).float()
+    wanted = epochs * 100 * 99 / (300 * 299)
+    assert (together - wanted).abs().max() < 5 * wanted**0.5
+
+
+def test_a_large_data_set_has_its_first_batch_when_one_part_is_made(monkeypatch):
+    monkeypatch.undo()  # the parts are as large as they are
+    made = []
+
+    def counted(self, start, stop, part=ScatteredEpoch.part):
+        made.append((start, stop))
+        return part(self, start, stop)
+
+    monkeypatch.setattr(ScatteredEpoch, "part", counted)
+    sampler = AdaptiveSampler(RandomBatch(2_500_001, 2, 1), batch_size=128)
+    stream = iter(sampler)
+    drawn = [next(stream) for _ in range(128)]
+    assert made == [(0, 1 << 20)]
+    drawn += stream
+    assert made == [(0, 1 << 20), (1 << 20, 2_500_001)]
+    assert torch.equal(torch.tensor(drawn).sort().values, torch.arange(2_500_001))
+
+
+def test_a_sampler_resumes_inside_a_part():
+    def sampler():
+        return AdaptiveSampler(RandomBatch(1000, 2, 3), batch_size=3, seed=5)
+
+    whole = list(sampler())
+    for position in (0, 3, 191, 192, 700, 999):
+        resumed = sampler()
+        resumed.selector.refresh(0)
+        resumed.load_state_dict(resumed.state_dict(position))
+        assert list(resumed) == whole[position:]
+
+
+def test_a_sample_that_half_of_a_part_needs_is_not_scattered():
+    level = torch.zeros(1000, dtype=torch.uint8)
+    level[0] = 1
+    assert is_scattered(Levels(level, np.array([1.0, 31.0])), 2)
+    assert not is_scattered(Levels(level, np.array([1.0, 34.0])), 2)
+    assert not is_scattered(Levels(level[:127], np.array([1.0, 1.0])), 2)
+    assert not is_scattered(Uniform(10**9), 5000)
