@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import BatchSampler
 
-from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
+from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
 from carpediem.core.distribution import Uniform
 from carpediem.sampler import FIRST_CHUNK
 from reference.selectors import SELECTORS, observe_epoch, steps
@@ -106,6 +106,18 @@ def test_no_global_generator_is_read_or_moved(make, draws):
         random.setstate(before[2])
 
 
+def test_without_a_word_on_it_every_method_draws_systematically_but_weights_of_ones_own():
+    for make in (RandomBatch, RecencyBias, OnlineBatch, ActiveBias):
+        selector = make(20, 4, 15)
+        assert AdaptiveSampler(selector, batch_size=5).draws == "systematic"
+        assert AdaptiveSampler(selector, batch_size=5, draws="independent").draws == "independent"
+    weighted = WeightedBatch(20)
+    weighted.set_weights((torch.arange(20) < 6).float())
+    sampler = AdaptiveSampler(weighted, batch_size=5)
+    assert sampler.draws == "independent"
+    assert max(sampler) < 6
+
+
 def test_seeds_and_epochs_have_streams_of_their_own():
     streams = set()
     for seed in range(20):
@@ -146,7 +158,7 @@ def test_the_first_batch_of_a_large_data_set_comes_before_the_others_are_drawn(m
 @pytest.mark.parametrize("batch_size", [1, 100, 128, 3000])
 def test_batches_stay_distinct_across_the_parts_that_are_drawn_at_a_time(num_samples, batch_size):
     selector = RecencyBias(num_samples, 2, 4, window=1, warm_up=1)
-    sampler = AdaptiveSampler(selector, batch_size=batch_size)
+    sampler = AdaptiveSampler(selector, batch_size=batch_size, draws="independent")
     drawn = torch.tensor(list(sampler))
     assert len(drawn) == num_samples
     full = drawn[: num_samples // batch_size * batch_size].reshape(-1, batch_size).sort(dim=1).values

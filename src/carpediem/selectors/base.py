@@ -60,7 +60,7 @@ class Selector(ABC):
         learns: whether it goes by what it observes; a program that never calls `observe` is then warned.
     """
 
-    draws: Draws = "independent"
+    draws: Draws = "systematic"
     journal: Journal | None = None
     learns: bool = True
     _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")

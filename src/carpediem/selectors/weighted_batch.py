@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from carpediem.core.distribution import Distribution, Uniform, Weights
-from carpediem.selectors.base import Selector
+from carpediem.selectors.base import Draws, Selector
 from carpediem.selectors.values import placed_values
 
 
@@ -17,7 +17,7 @@ class WeightedBatch(Selector):
 
     Takes the place of `torch.utils.data.WeightedRandomSampler` where the weights change, where batches must
     not hold a sample twice, or where there are more than 2^24 samples. It needs no logits: `observe` may be
-    called, and does nothing.
+    called, and does nothing. Unless the sampler is told otherwise its draws are independent, as torch's are.
 
     Args:
         num_samples: N.
@@ -30,6 +30,7 @@ class WeightedBatch(Selector):
     tensor([0.0000, 0.6000, 0.2000, 0.2000], dtype=torch.float64)
     """
 
+    draws: Draws = "independent"  # as torch's does; and a few samples may have all of the weight
     learns = False
 
     def __init__(self, num_samples: int, epochs: int | None = None, **common: Any) -> None:
