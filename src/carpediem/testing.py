@@ -369,6 +369,27 @@ def nothing_but_finite_logits_is_kept(make: Make) -> None:
         assert same_state(before, selector.state_dict()), f"a logit of {value} must leave the state as it was"
 
 
+def what_is_to_be_dropped_changes_no_sample(make: Make) -> None:
+    """`keep` takes the index N, as an accelerator marks a batch that must not be kept, and forgets it."""
+    selector = _observed(make)
+    indices, logits, targets = next(_batches(selector, epoch=1))
+    values = selector.measure(logits, targets)
+    if values is None or selector.epoch < selector.warm_up:
+        return
+    before = selector.build(selector.epoch).probabilities()
+    remedy = "give every tensor of add_state that `keep` writes into one row more than there are samples"
+    try:
+        selector.keep(torch.full_like(indices, selector.num_samples), values)
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise AssertionError(
+            f"keep must take the index num_samples = {selector.num_samples}, which on an accelerator marks a batch "
+            f"to be dropped, it says {str(error).splitlines()[0]!r}; {remedy}"
+        ) from error
+    assert torch.equal(before, selector.build(selector.epoch).probabilities()), (
+        f"values kept for the index num_samples = {selector.num_samples} must change no probability; {remedy}"
+    )
+
+
 def loss_weights_are_positive_or_none(make: Make) -> None:
     """`loss_weights` gives None or one finite positive number a sample."""
     selector = make()
@@ -400,6 +421,7 @@ CONTRACT: tuple[Check, ...] = (
     epochs_out_of_order_are_refused,
     bad_batches_are_refused_whole,
     nothing_but_finite_logits_is_kept,
+    what_is_to_be_dropped_changes_no_sample,
     loss_weights_are_positive_or_none,
 )
 

@@ -20,6 +20,7 @@ from carpediem.testing import (
     same_seed_gives_same_batches,
     state_holds_tensors_and_plain_values,
     states_of_others_are_refused,
+    what_is_to_be_dropped_changes_no_sample,
 )
 
 
@@ -127,7 +128,24 @@ class SumsToTwo(LeastConfident):
         return self.Twice(self.doubt[:-1] + self.floor)
 
 
+class HasOneRowTooFew(LeastConfident):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.doubt = torch.ones(self.num_samples, dtype=torch.float64)
+        self.add_state("doubt", self.doubt)
+
+    def build(self, epoch):
+        return Weights(self.doubt + self.floor)
+
+
+class DropsIntoTheLastSample(HasOneRowTooFew):
+    def keep(self, indices, values):
+        self.doubt[indices.clamp(max=self.num_samples - 1)] = values
+
+
 BROKEN = (
+    (HasOneRowTooFew, what_is_to_be_dropped_changes_no_sample, "keep must take the index .* one row more"),
+    (DropsIntoTheLastSample, what_is_to_be_dropped_changes_no_sample, "must change no probability"),
     (ForgetsItsState, resume_equals_never_having_stopped, "restore all of it|probabilities of epoch"),
     (RebindsItsState, resume_equals_never_having_stopped, "probabilities of epoch"),
     (DrawsFromTheGlobalGenerator, same_seed_gives_same_batches, "global random generator"),
