@@ -66,7 +66,7 @@ def data(samples=40, classes=10):
     return ImageData("made", x, y, x, y, classes=tuple(map(str, range(classes))))
 
 
-def configs(**changes):
+def configs(data_name="made", **changes):
     settings = {
         "recipe_name": "paper",
         "net": "resnet-50",
@@ -76,7 +76,7 @@ def configs(**changes):
         "precision": "float32",
         "batch_size": 8,
     } | changes
-    return run_configs("made", data(), **settings)
+    return run_configs(data_name, data(), **settings)
 
 
 # Names
@@ -299,6 +299,15 @@ def test_runs_of_a_seed_share_their_warm_up_and_seeds_and_draws_do_not():
         by_warm_up.setdefault(config.warm_up_hash, set()).add((config.seed, config.draws))
     assert all(len(kinds) == 1 for kinds in by_warm_up.values())
     assert len(by_warm_up) == 4
+
+
+def test_a_folder_is_one_data_set_however_its_path_is_typed():
+    names = ("photos", "photos/", "./photos", "other/../photos/")
+    hashes = {configs(data_name=name, methods=["random"], seeds=[0])[0].hash for name in names}
+    assert len(hashes) == 1
+    # A folder that is called like a known set is not that set.
+    (folder,) = configs(data_name="./digits/", methods=["random"], seeds=[0])
+    assert folder.data == "./digits"
 
 
 def test_epochs_set_the_iterations_by_whole_batches():

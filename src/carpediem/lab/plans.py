@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
-from carpediem.lab.data import FolderData, ImageData, open_data
+from carpediem.lab.data import FolderData, ImageData, open_data, plain_name
 from carpediem.lab.methods import build_selector
 from carpediem.lab.networks import fingerprint, takes_dropout
 from carpediem.lab.recipes import recipe
@@ -199,7 +199,7 @@ def run_configs(
         settings["iterations"] = epochs * (data.num_samples // settings["batch_size"])
     base = {
         "recipe": recipe_name,
-        "data": data_name,
+        "data": plain_name(data_name),
         "data_fingerprint": data.fingerprint(),
         "net": net,
         "net_fingerprint": fingerprint(net),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = [
     "load",
     "open_data",
     "places",
+    "plain_name",
 ]
 
 
@@ -77,6 +79,18 @@ def open_data(
     if isinstance(found, Listing):
         return open_listing(found, image_size=image_size, max_bytes=max_bytes)
     return resized(found, image_size)
+
+
+def plain_name(name: str) -> str:
+    """The name without what makes no difference to it, so that `photos` and `./photos/` are one data set.
+
+    >>> plain_name("./photos/"), plain_name("cifar10"), plain_name("./digits/")
+    ('photos', 'cifar10', './digits')
+    """
+    if name in SOURCES or is_spec(name):
+        return name
+    plain = os.path.normpath(name)
+    return f".{os.sep}{plain}" if plain in SOURCES else plain
 
 
 def _read(name: str, data_dir: Path | None) -> ImageData | Listing:
