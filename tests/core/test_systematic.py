@@ -10,16 +10,31 @@ from carpediem.core.systematic import systematic_epoch
 from carpediem.core.systematic_device import is_spread_easily, spread
 
 
-def capped(expected, cap):
-    """Expected counts of which none exceeds the number of batches: what is cut off goes to the others."""
+def room_for(expected, full, tail):
+    """Expected counts for which there is room in `full` batches and one of `tail` samples."""
+    fitted = capped(expected, full + (tail > 0), len(expected))
+    excess = sum(max(e - full, 0) for e in fitted)
+    if excess > tail:
+        heavy = [e > full for e in fitted]
+        rest = len(expected) - full * sum(heavy) - tail
+        scale = rest / sum(e for e, h in zip(fitted, heavy, strict=True) if not h)
+        others = iter(capped([e * scale for e, h in zip(fitted, heavy, strict=True) if not h], full, rest))
+        fitted = [
+            full + (e - full) * tail / excess if h else next(others)
+            for e, h in zip(fitted, heavy, strict=True)
+        ]
+    return np.array(fitted)
+
+
+def capped(expected, cap, total):
     expected, fixed = list(expected), set()
     while True:
         over = [i for i, e in enumerate(expected) if i not in fixed and e > cap]
         if not over:
-            return np.array(expected)
+            return expected
         fixed.update(over)
         rest = sum(e for i, e in enumerate(expected) if i not in fixed)
-        factor = (len(expected) - cap * len(fixed)) / rest if rest else 0
+        factor = (total - cap * len(fixed)) / rest if rest else 0
         expected = [cap if i in fixed else e * factor for i, e in enumerate(expected)]
 
 
@@ -51,9 +66,9 @@ def test_every_count_is_the_expected_one_rounded_up_or_down_and_batches_are_dist
     n = len(weights)
     drawn = systematic_epoch(Weights(weights), batch_size, torch.Generator().manual_seed(seed))
     expected = (weights / weights.sum() * n).numpy()
-    batches = n // batch_size
-    assert_epoch(drawn, capped(expected, batches), batch_size)
-    if expected.max() <= batches:
+    full, tail = divmod(n, batch_size)
+    assert_epoch(drawn, room_for(expected, full, tail), batch_size)
+    if expected.max() <= full + (tail > 0) and (expected - full).clip(min=0).sum() <= tail:
         assert_epoch(drawn, expected, batch_size)
 
 
@@ -64,7 +79,7 @@ def test_the_same_holds_for_levels_in_larger_epochs(n, batch_size, seed):
     generator = torch.Generator().manual_seed(seed)
     distribution = Levels(torch.randint(0, 4, (n,), generator=generator), np.array([1.0, 0.5, 0.1, 0.01]))
     drawn = systematic_epoch(distribution, batch_size, generator)
-    expected = capped(distribution.probabilities().numpy() * n, n // batch_size)
+    expected = room_for(distribution.probabilities().numpy() * n, *divmod(n, batch_size))
     assert_epoch(drawn, expected, batch_size)
 
 
@@ -106,14 +121,15 @@ def test_expected_counts_are_right_on_average_and_in_every_batch(generator):
         counts += torch.bincount(drawn, minlength=n)
         for number, batch in enumerate(drawn.split(batch_size)):
             light[number] += ((batch >= 5) & (batch <= 7)).sum()
-    wanted = torch.from_numpy(capped(expected.numpy(), n // batch_size)).float()
+    wanted = torch.from_numpy(room_for(expected.numpy(), *divmod(n, batch_size))).float()
     # A count takes two neighbouring values, so that its deviation is at most 1/2.
     assert ((counts / epochs - wanted).abs() < 4.5 * 0.5 / epochs**0.5).all()
     assert counts[-1] == 0
     # A light sample is as likely in one batch as in the next; the last one holds a single sample.
     share = light / light.sum()
     assert (share[:4] - share[:4].mean()).abs().max() < 0.02
-    assert share[4] == pytest.approx(1 / 13, abs=0.03)
+    # The heaviest sample is in each of the five batches every sixth time, and leaves no place in the last one then.
+    assert share[4] == pytest.approx((1 - (8 / 25 * 13 - 4)) / 13, abs=0.02)
 
 
 def test_a_sample_expected_more_often_than_there_are_batches_is_in_each_of_them(generator):
@@ -124,11 +140,26 @@ def test_a_sample_expected_more_often_than_there_are_batches_is_in_each_of_them(
     assert_epoch(drawn, np.where(np.arange(20) == 7, 4.0, 16 / 19), 5)
 
 
-def test_too_few_samples_of_positive_weight_for_distinct_batches_are_refused():
-    selector = WeightedBatch(10)
-    selector.set_weights((torch.arange(10) < 3).float())
-    with pytest.raises(ValueError, match=r"cannot spread 10 draws over 3 samples .* use draws='independent'"):
-        AdaptiveSampler(selector, batch_size=5, draws="systematic").next_epoch()
+def test_a_batch_of_more_than_half_of_the_samples_still_favours_the_likely(generator):
+    weights = torch.ones(100, dtype=torch.float64)
+    weights[:20] = 9.0  # expected 3.5 times each; there are two batches, and the second has room for 40
+    drawn = systematic_epoch(Weights(weights), 60, generator)
+    counts = torch.bincount(drawn, minlength=100)
+    assert counts[:20].tolist() == [2] * 20
+    assert counts[20:].sum() == 60
+    assert_epoch(drawn, np.where(np.arange(100) < 20, 2.0, 0.75), 60)
+
+
+def test_as_many_samples_of_positive_weight_as_a_batch_holds_are_enough_and_fewer_are_refused():
+    selector = WeightedBatch(200, epochs=2)
+    sampler = AdaptiveSampler(selector, batch_size=12, draws="systematic")
+    selector.set_weights((torch.arange(200) < 12).float())
+    for batch in sampler.next_epoch().split(12):
+        assert len(batch.unique()) == len(batch)
+        assert batch.max() < 12
+    selector.set_weights((torch.arange(200) < 11).float())
+    with pytest.raises(ValueError, match=r"batch_size must lie in \[1, 11\], .* got 12"):
+        sampler.next_epoch()
 
 
 @st.composite

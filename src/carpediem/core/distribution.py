@@ -73,17 +73,21 @@ class Distribution(ABC):
         """P of the given samples, or of all, float64. Over all samples they sum to 1."""
         return self.weights(indices) / self.total
 
+    def check_batch_size(self, batch_size: int) -> None:
+        """Refuse batches that cannot be filled with distinct samples."""
+        if not 1 <= batch_size <= self.support:
+            raise ValueError(
+                f"batch_size must lie in [1, {self.support}], the number of samples that can be drawn, "
+                f"got {batch_size}"
+            )
+
     def draw(self, batches: int, batch_size: int, generator: torch.Generator) -> Tensor:
         """Batches of distinct samples, each drawn without replacement, independent of one another.
 
         Returns:
             int64, shape (batches, batch_size). On an accelerator nothing waits for the device.
         """
-        if not 1 <= batch_size <= self.support:
-            raise ValueError(
-                f"batch_size must lie in [1, {self.support}], the number of samples that can be drawn, "
-                f"got {batch_size}"
-            )
+        self.check_batch_size(batch_size)
         if 8 * batch_size > self.support:
             return self._raced(batches, batch_size, generator)
         if self.device.type == "cpu":

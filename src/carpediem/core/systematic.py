@@ -24,6 +24,7 @@ def systematic_parts(
     On the host a large data set comes in many parts, so that the first batch is soon there and no memory is needed
     for N numbers; otherwise there is one.
     """
+    distribution.check_batch_size(batch_size)
     on_host = generator.device.type == "cpu"
     if not (
         on_host and isinstance(distribution, Levels | Uniform) and is_scattered(distribution, batch_size)
@@ -43,8 +44,8 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
 
     A comb with teeth one apart and a random offset is laid over the expected counts, one sample beside the
     other in random order; the teeth that fall on a sample are its copies. With equal probabilities this is a
-    shuffle. A sample expected more often than there are whole batches appears as often as there are, and what it
-    cannot take is shared out among the others.
+    shuffle. A sample expected more often than there are batches appears in each, and what it cannot take is shared
+    out among the others.
 
     On an accelerator nothing waits for the device, unless a sample is expected in more than half of the batches.
 
@@ -59,33 +60,50 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
         return spread(distribution.probabilities(), batch_size, generator)
     host = torch.Generator().manual_seed(generator.initial_seed())
     expected = distribution.probabilities().cpu().numpy() * n
-    if not easily:
-        # With a shorter last batch one batch fewer is sure to be there in every round.
-        expected = _capped(expected, max(n // batch_size, 1))
+    full, tail = divmod(n, batch_size)
     order = torch.randperm(n, generator=host, dtype=index_dtype(n)).numpy()
+    if not easily:
+        expected = _fitted(expected, full, tail)
+        # Those that may be in every batch stand together, so that no more of them are than the short one holds.
+        order = order[np.argsort(expected[order] <= full, kind="stable")]
     teeth = expected[order]
     np.cumsum(teeth, out=teeth)
     teeth += uniform(1, host)
     ends = teeth.astype(np.int64).clip(max=n)
     ends[-1] = n
-    copies = np.repeat(order, np.diff(ends, prepend=0))
+    counts = np.diff(ends, prepend=0)
+    if not easily:
+        # Each of those that are takes a round of its own; the others come in random order again.
+        again = torch.randperm(n, generator=host).numpy()
+        again = again[np.argsort(counts[again] <= full, kind="stable")]
+        order, counts = order[again], counts[again]
+    copies = np.repeat(order, counts)
     return torch.from_numpy(_dealt(copies, batch_size, easily, host)).to(generator.device)
 
 
-def _capped(expected: NDArray[np.float64], cap: int) -> NDArray[np.float64]:
-    """`expected` with nothing above `cap` and the same sum, the others raised in proportion."""
-    total = float(len(expected))
-    full = np.zeros(len(expected), dtype=bool)
-    while (over := (expected > cap) & ~full).any():
-        full |= over
-        others = expected[~full].sum()
-        left = total - cap * full.sum()
-        if others <= 0 < left:
-            raise ValueError(
-                f"draws='systematic' cannot spread {len(expected)} draws over {int(full.sum())} samples of "
-                f"positive weight that fit into {cap} batches once each; use draws='independent'"
-            )
-        expected = np.where(full, float(cap), expected * (left / others if left > 0 else 0.0))
+def _fitted(expected: NDArray[np.float64], full: int, tail: int) -> NDArray[np.float64]:
+    """Expected counts that the batches have room for: `full` whole ones and one of `tail` samples.
+
+    No count is above the number of batches, and what is above that of the whole ones fits into the short one. What is
+    cut off goes to the others in proportion.
+    """
+    fitted = _capped(expected, full + (tail > 0), float(len(expected)))
+    heavy = fitted > full
+    excess = (fitted[heavy] - full).sum()
+    if excess > tail:
+        fitted[heavy] = full + (fitted[heavy] - full) * (tail / excess)
+        left = len(expected) - full * heavy.sum() - tail
+        fitted[~heavy] = _capped(fitted[~heavy] * (left / fitted[~heavy].sum()), full, float(left))
+    return fitted
+
+
+def _capped(expected: NDArray[np.float64], cap: int, total: float) -> NDArray[np.float64]:
+    """`expected` with nothing above `cap` and the sum `total`, the others raised in proportion."""
+    capped = np.zeros(len(expected), dtype=bool)
+    while (over := (expected > cap) & ~capped).any():
+        capped |= over
+        others, left = expected[~capped].sum(), total - cap * capped.sum()
+        expected = np.where(capped, float(cap), expected * (left / others if min(left, others) > 0 else 0.0))
     return expected
 
 
@@ -95,7 +113,8 @@ def _dealt(
     """The copies dealt to the batches like cards, a round at a time, each round in an order of its own.
 
     Args:
-        copies: (N,), the copies of a sample side by side, no more than there are whole batches.
+        copies: (N,), the copies of a sample side by side; samples that are needed in every batch, the short one too,
+            stand at the beginning.
         in_halves: deal every round first to one half of the batches and then to the other (see `spread`), for which
             no sample may be needed in more than half of them; otherwise a round is put right where a sample that
             runs on from the round before would meet one of its batches again.

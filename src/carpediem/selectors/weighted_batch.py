@@ -30,7 +30,7 @@ class WeightedBatch(Selector):
     tensor([0.0000, 0.6000, 0.2000, 0.2000], dtype=torch.float64)
     """
 
-    draws: Draws = "independent"  # as torch's does; and a few samples may have all of the weight
+    draws: Draws = "independent"  # as torch's
     learns = False
 
     def __init__(self, num_samples: int, epochs: int | None = None, **common: Any) -> None:
