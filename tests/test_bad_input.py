@@ -338,6 +338,11 @@ def test_a_misspelt_option_is_refused(method):
         method(100, 10, 20, windw=5)
 
 
+def test_draws_given_to_a_method_are_sent_to_the_sampler():
+    with pytest.raises(TypeError, match=r"argument 'draws'; it is one of AdaptiveSampler's$"):
+        RecencyBias(10, 2, 20, draws="systematic")
+
+
 def test_a_method_that_builds_something_else_is_told_what_to_return():
     class Careless(RandomBatch):
         def build(self, epoch):

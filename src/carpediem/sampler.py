@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import Sampler
 
@@ -70,6 +72,7 @@ class AdaptiveSampler(Sampler[int]):
         self.share(rank, world_size)
         self._next = (0, 0)  # epoch and position at which the next iteration begins
         self._reading: tuple[int, int, int, Iterator[int]] | None = None
+        self._may_be_apart = True
 
     def share(self, rank: int, world_size: int) -> None:
         """Say which share of each batch is this process's, where that is known only after the sampler was made."""
@@ -140,8 +143,21 @@ class AdaptiveSampler(Sampler[int]):
             )
         if self.selector.epoch != epoch:
             self.selector.refresh(epoch)
+        if epoch >= self.selector.warm_up:
+            self._warn_of_ranks_apart()
         self._next = (epoch + 1, 0)
         return epoch, position
+
+    def _warn_of_ranks_apart(self) -> None:
+        """Once, where ranks each draw by what they observed alone."""
+        apart = self.world_size > 1 and self.selector.learns and self.selector.journal is None
+        if self._may_be_apart and apart and dist.is_available() and dist.is_initialized():
+            self._may_be_apart = False
+            warnings.warn(
+                f"{type(self.selector).__name__} draws by what this rank alone has observed, so that the ranks' shares "
+                "are of different batches; call carpediem.distributed.synchronise(sampler) before training",
+                stacklevel=2,
+            )
 
     def _lists(self) -> Iterator[Iterator[int]]:
         epoch, position = self._begin()

@@ -51,6 +51,42 @@ def test_an_epoch_costs_two_collectives_at_its_start_and_none_a_step():
     assert python("-c", CODE).stdout.split() == ["1", "1"] + ["2", "2"] * 5
 
 
+APART = """if True:
+    import warnings
+
+    import torch
+    import torch.distributed as dist
+
+    from carpediem import AdaptiveSampler, RandomBatch, RecencyBias
+    from carpediem.distributed import synchronise
+
+    def warnings_of(selector, together=False):
+        sampler = AdaptiveSampler(selector, batch_size=4, rank=1, world_size=2)
+        if together:
+            sampler.share(0, 1)
+            synchronise(sampler)
+            sampler.share(1, 2)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(4):
+                indices = torch.tensor(list(sampler))
+                selector.observe(indices, torch.eye(2)[indices % 2], indices % 2)
+        return [str(one.message) for one in caught]
+
+    make = lambda: RecencyBias(12, 2, 6, window=1, warm_up=1)
+    print(len(warnings_of(make())))
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    found = warnings_of(make())
+    print(len(found), "call carpediem.distributed.synchronise(sampler)" in found[0])
+    print(len(warnings_of(make(), together=True)), len(warnings_of(RandomBatch(12, 2, 6))))
+    dist.destroy_process_group()
+"""
+
+
+def test_ranks_that_were_not_made_one_are_told_so_once():
+    assert python("-c", APART).stdout.splitlines() == ["0", "1 True", "0 0"]
+
+
 WIRE = """if True:
     import sys
 

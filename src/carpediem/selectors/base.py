@@ -367,4 +367,6 @@ def _no_argument(method: type[Selector], name: str) -> str:
     known = [one.name for one in chain(*taken) if one.kind is not one.VAR_KEYWORD and one.name != "options"]
     close = difflib.get_close_matches(name, known, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
+    if name == "draws":
+        meant = "; it is one of AdaptiveSampler's"
     return f"{method.__name__} got an unexpected keyword argument {name!r}{meant}"
