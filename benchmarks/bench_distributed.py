@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from machine import describe_machine, describe_versions, source_fingerprint
+from machine import describe_machine, describe_versions
 from measure import Pair
 from torch import Tensor, nn
 from torch.multiprocessing.spawn import spawn
@@ -29,6 +29,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from carpediem import AdaptiveSampler, Indexed, RecencyBias
 from carpediem.distributed import Journal, synchronise
+from carpediem.lab.machine import source_fingerprint
 from carpediem.lab.networks.small_cnn import SmallCNN
 
 RANKS, BATCH, CLASSES, WINDOW = 2, 128, 10, 10
@@ -185,7 +186,7 @@ def main() -> None:
     described = {
         "machine": describe_machine(),
         "versions": describe_versions(),
-        "source": source_fingerprint(),
+        "source": source_fingerprint(lab=False),
     }
     with tempfile.TemporaryDirectory() as folder:
         spawn(measure, (folder, options.samples, options.epochs), nprocs=RANKS)

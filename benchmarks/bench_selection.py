@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from machine import describe_machine, describe_versions, source_fingerprint
+from machine import describe_machine, describe_versions
 from measure import in_fresh_process
 from selection_cases import (
     BATCH,
@@ -42,6 +42,8 @@ from selection_table import (
     random_memory_lines,
     weighted_limit_lines,
 )
+
+from carpediem.lab.machine import source_fingerprint
 
 SIZES = [50_000, 1_281_167, 16_000_000, 100_000_000]
 QUICK_SIZES = SIZES[:2]
@@ -133,14 +135,14 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": describe_machine(),
         "versions": describe_versions(),
-        "source": source_fingerprint(),
+        "source": source_fingerprint(lab=False),
         "quick": options.quick,
         "sizes": sizes,
     }
     start = time.perf_counter()
     run = run_all(sizes, options.quick)
     about["minutes"] = round((time.perf_counter() - start) / 60, 1)
-    if source_fingerprint() != about["source"]:
+    if source_fingerprint(lab=False) != about["source"]:
         about["source"] += ", edited during the run"
 
     print(described(about), plain(run.lines), sep="\n\n")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from machine import describe_versions, source_fingerprint
+from machine import describe_versions
 from training_ceilings import demand_of_a_step, measured_ceilings
 from training_eager import eager_step, from_device, from_loader
 from training_table import bars, fastest_eager, share_line
@@ -28,7 +28,7 @@ from carpediem.lab.config import RunConfig
 from carpediem.lab.data import ImageData
 from carpediem.lab.kernel_use import without_kernels
 from carpediem.lab.learner import Learner
-from carpediem.lab.machine import describe_machine
+from carpediem.lab.machine import describe_machine, source_fingerprint
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
 from carpediem.lab.recipes import RECIPES, recipe
@@ -230,7 +230,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": describe_machine(device),
         "versions": describe_versions(),
-        "source": source_fingerprint(lab=True),
+        "source": source_fingerprint(),
         "recipe": options.recipe,
         "found": {},
     }

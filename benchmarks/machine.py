@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from importlib.metadata import version
@@ -32,20 +31,6 @@ def describe_versions() -> dict[str, str]:
     """Versions of all that is measured."""
     packages = {name: version(name) for name in ("torch", "numpy")}
     return {"python": platform.python_version(), **packages, "carpediem": carpediem.__version__}
-
-
-def source_fingerprint(*, lab: bool = False) -> str:
-    """A hash of the library's own files: two results of one fingerprint measured the same code.
-
-    Args:
-        lab: whether the lab's files count too.
-    """
-    root = Path(carpediem.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if lab or "lab" not in path.relative_to(root).parts:
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _processor() -> str:

@@ -17,6 +17,13 @@ def test_an_experiment_has_a_line_of_ours_and_one_of_the_papers():
     assert (paper["random"], paper["recency"], paper["difference"]) == ("10.2 ± 0.12", "9.79 ± 0.04", DASH)
 
 
+def test_a_difference_of_two_seeds_comes_with_a_warning():
+    two = {"random": [10.0, 12.0], "recency": [9.0, 10.0]}
+    three = {"random": [10.0, 12.0, 11.0], "recency": [9.0, 10.0, 11.0]}
+    assert "Of two seeds" in overview_table({"here": study(two)}).note
+    assert "Of two seeds" not in overview_table({"here": study(three)}).note
+
+
 def test_each_kind_of_draws_has_a_line_of_its_own_and_is_compared_with_what_draws_alike():
     runs = study({"random": [8.0], "recency": [8.5], "online": [9.5]}, draws="independent")
     runs += study({"random": [10.0], "recency": [9.0]}, draws="systematic")

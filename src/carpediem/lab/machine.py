@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -31,6 +32,7 @@ def describe_machine(device: torch.device | str = "cpu") -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "carpediem": _carpediem_version(),
+        "source": source_fingerprint(),
     }
     for package in ("numpy", "triton"):
         try:
@@ -40,6 +42,20 @@ def describe_machine(device: torch.device | str = "cpu") -> dict[str, Any]:
     if (commit := _commit()) is not None:
         versions["commit"] = commit
     return {"machine": machine, "versions": versions}
+
+
+def source_fingerprint(*, lab: bool = True) -> str:
+    """A hash of the package's own files: two results of one fingerprint come of the same code.
+
+    Args:
+        lab: whether the lab's files count too.
+    """
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if lab or "lab" not in path.relative_to(root).parts:
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @cache

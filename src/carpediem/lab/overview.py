@@ -31,6 +31,9 @@ _NOTE = (
 )
 
 
+_TWO_SEEDS = " Of two seeds an interval rests on one degree of freedom, and may be narrow by accident."
+
+
 def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = False) -> Table:
     """One table of all folders' experiments, the paper's own data first and in its order.
 
@@ -69,7 +72,7 @@ def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = 
                 rows.append((shown, "paper", None, *published, None))
     heading = (Column("experiment", "Experiment"), Column("whose", "Whose"), Column("draws", "Draws"))
     columns = [Column(method, METHODS[method], "error of seeds") for method in methods]
-    note = _NOTE + _on_options(everything, standing)
+    note = _NOTE + _on_seeds(standing) + _on_options(everything, standing)
     return Table("Best test error (%)", note, (*heading, *columns, _DIFFERENCE), rows, grouped=1)
 
 
@@ -96,6 +99,11 @@ def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
         if cell.is_default or len(alike) == 1:
             found.setdefault(cell.draws, {})[cell.method] = cell
     return found
+
+
+def _on_seeds(shown: list[Cell]) -> str:
+    """A word on experiments of two seeds."""
+    return _TWO_SEEDS if any(cell.method == "recency" and len(cell.runs) == 2 for cell in shown) else ""
 
 
 def _on_options(cells: list[Cell], shown: list[Cell]) -> str:
