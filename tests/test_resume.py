@@ -339,3 +339,15 @@ def test_a_position_beyond_the_epoch_is_refused(position):
     sampler = AdaptiveSampler(WeightedBatch(100), batch_size=10)
     with pytest.raises(ValueError, match="position must be less than num_samples = 100, the state holds"):
         sampler.load_state_dict(sampler.state_dict() | {"position": position})
+
+
+def test_what_is_left_for_too_few_ranks_is_the_next_epoch():
+    one = AdaptiveSampler(RandomBatch(10, 2, 3), batch_size=8)
+    stream = iter(one)
+    drawn = [next(stream) for _ in range(8)]
+    assert len(drawn) == 8
+    four = AdaptiveSampler(RandomBatch(10, 2, 3), batch_size=8, rank=1, world_size=4)
+    four.selector.load_state_dict(one.selector.state_dict())
+    four.load_state_dict(one.state_dict())
+    assert four.epoch == 1
+    assert len(four.next_epoch()) == 2

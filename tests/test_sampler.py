@@ -118,6 +118,18 @@ def test_without_a_word_on_it_every_method_draws_systematically_but_weights_of_o
     assert max(sampler) < 6
 
 
+def test_a_distribution_that_says_how_it_is_drawn_is_drawn_so():
+    class InOrder(Uniform):
+        def draw(self, batches, batch_size, generator):
+            return torch.arange(batches * batch_size).reshape(batches, batch_size)
+
+    class Ordered(RandomBatch):
+        def build(self, epoch):
+            return InOrder(self.num_samples)
+
+    assert list(AdaptiveSampler(Ordered(12, 2, 1), batch_size=4)) == list(range(12))
+
+
 def test_seeds_and_epochs_have_streams_of_their_own():
     streams = set()
     for seed in range(20):

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import Sampler
 
+from carpediem.core.distribution import Distribution
 from carpediem.core.systematic import systematic_parts
 from carpediem.selectors.base import DRAWS, Draws, Selector, check_integer
 
@@ -174,7 +175,8 @@ class AdaptiveSampler(Sampler[int]):
         size = self.batch_size
         distribution, device = self.selector.distribution, self.selector.device
         seed = _mixed(self.seed, epoch)
-        if self.draws == "systematic":
+        # A distribution of somebody's own that says how it is drawn is drawn so.
+        if self.draws == "systematic" and type(distribution).draw is Distribution.draw:
             generator = torch.Generator(device).manual_seed(seed)
             for first, part in systematic_parts(distribution, size, generator, position=position):
                 part = part[: self._drawn_in_all - first]
@@ -251,7 +253,10 @@ class AdaptiveSampler(Sampler[int]):
                 f"{state['position']}; take it between two batches"
             )
         self.seed = state["seed"]
-        self._next, self._reading = (state["epoch"], state["position"]), None
+        # What was left of the epoch may be a last batch that is too small for so many ranks.
+        is_over = state["position"] >= self._drawn_in_all
+        self._next = (state["epoch"] + 1, 0) if is_over else (state["epoch"], state["position"])
+        self._reading = None
 
 
 def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:

@@ -13,8 +13,8 @@ from carpediem.core.systematic import systematic_parts
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 64 batches, so that small data sets have several."""
-    monkeypatch.setattr(scattered, "PART", 1)
+    """So small that small data sets have several."""
+    monkeypatch.setattr(scattered, "PART", 256)
 
 
 def seeded(seed):
@@ -36,7 +36,7 @@ def assert_epoch(drawn, distribution, batch_size):
 @st.composite
 def levels(draw):
     batch_size = draw(st.integers(1, 4))
-    n = draw(st.integers(128 * batch_size, 700))
+    n = draw(st.integers(512, 900))
     chosen = torch.randint(0, draw(st.integers(1, 5)), (n,), generator=seeded(draw(st.integers(0, 99))))
     weights = draw(st.lists(st.sampled_from([0.0, 0.01, 0.3, 1.0, 7.0]), min_size=5, max_size=5))
     weights[int(chosen[0])] = 1.0  # something can be drawn
@@ -66,8 +66,8 @@ def test_a_part_is_the_same_without_the_parts_before_it():
 
 def test_parts_are_whole_batches_and_the_last_takes_what_is_left():
     distribution = Levels(torch.zeros(1000, dtype=torch.uint8), np.array([1.0]))
-    assert part_size(3) == 192
-    assert ScatteredEpoch(distribution, 3, seeded(0)).ends() == [192, 384, 576, 768, 1000]
+    assert part_size(3) == 255
+    assert ScatteredEpoch(distribution, 3, 0).ends() == [255, 510, 1000]
 
 
 def test_equal_probabilities_give_a_shuffle_that_differs_between_epochs():
@@ -80,13 +80,13 @@ def test_equal_probabilities_give_a_shuffle_that_differs_between_epochs():
 
 
 def test_expected_counts_are_right_on_average_and_in_every_part():
-    n, batch_size, epochs = 600, 2, 1500
+    n, batch_size, epochs = 1024, 2, 1000
     distribution = Levels(torch.arange(n) % 3, np.array([1.0, 2.5, 0.3]))
     counts, met = torch.zeros(n), torch.zeros(4, 3)
     for seed in range(epochs):
         for start, drawn in systematic_parts(distribution, batch_size, seeded(seed)):
             counts += torch.bincount(drawn, minlength=n)
-            met[start // 128] += torch.bincount(drawn % 3, minlength=3)
+            met[start // 256] += torch.bincount(drawn % 3, minlength=3)
     expected = (distribution.probabilities() * n).float()
     # A count takes two neighbouring values, so that its deviation is at most 1/2.
     assert ((counts / epochs - expected).abs() < 4.5 * 0.5 / epochs**0.5).all()
@@ -131,17 +131,26 @@ def test_a_sampler_resumes_inside_a_part():
         return AdaptiveSampler(RandomBatch(1000, 2, 3), batch_size=3, seed=5)
 
     whole = list(sampler())
-    for position in (0, 3, 191, 192, 700, 999):
+    for position in (0, 3, 254, 255, 700, 999):
         resumed = sampler()
         resumed.selector.refresh(0)
         resumed.load_state_dict(resumed.state_dict(position))
         assert list(resumed) == whole[position:]
 
 
-def test_a_sample_that_half_of_a_part_needs_is_not_scattered():
+def test_what_would_meet_too_often_or_is_too_small_is_not_scattered():
     level = torch.zeros(1000, dtype=torch.uint8)
     level[0] = 1
-    assert is_scattered(Levels(level, np.array([1.0, 31.0])), 2)
-    assert not is_scattered(Levels(level, np.array([1.0, 34.0])), 2)
-    assert not is_scattered(Levels(level[:127], np.array([1.0, 1.0])), 2)
+    assert is_scattered(Levels(level, np.array([1.0, 141.0])), 2)
+    assert not is_scattered(Levels(level, np.array([1.0, 144.0])), 2)  # in every fourth batch
+    assert not is_scattered(Levels(level[:255], np.array([1.0, 1.0])), 2)
     assert not is_scattered(Uniform(10**9), 5000)
+
+
+def test_levels_are_found_however_many_are_empty_or_tiny():
+    random = np.random.default_rng(0)
+    counts = random.choice([0, 0, 0, 1, 5, 2000], 900)
+    levels = torch.from_numpy(np.repeat(np.arange(900), counts))
+    epoch = ScatteredEpoch(Levels(levels, random.random(900)), 4, 7)
+    numbers = random.integers(0, len(levels), 10_000)
+    assert (epoch._levels(numbers) == np.searchsorted(epoch._ends, numbers, side="right")).all()

@@ -150,6 +150,26 @@ def test_a_batch_of_more_than_half_of_the_samples_still_favours_the_likely(gener
     assert_epoch(drawn, np.where(np.arange(100) < 20, 2.0, 0.75), 60)
 
 
+@settings(max_examples=300)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 60),
+    st.integers(0, 60),
+    st.sampled_from([1.0, 1e-5, 1e-300]),
+    st.integers(0, 99),
+)
+def test_as_many_as_a_batch_holds_are_enough_however_small_the_other_weights(b, more, rest, tiny, seed):
+    n = b + more
+    weights = torch.zeros(n, dtype=torch.float64)
+    weights[:b] = torch.rand(b, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + 0.1
+    weights[b : b + rest] = tiny
+    drawn = systematic_epoch(Weights(weights), b, torch.Generator().manual_seed(seed))
+    assert len(drawn) == n
+    assert drawn.max() < min(b + rest, n)
+    for batch in drawn.split(b):
+        assert len(batch.unique()) == len(batch)
+
+
 def test_as_many_samples_of_positive_weight_as_a_batch_holds_are_enough_and_fewer_are_refused():
     selector = WeightedBatch(200, epochs=2)
     sampler = AdaptiveSampler(selector, batch_size=12, draws="systematic")

@@ -175,7 +175,7 @@ class Levels(Distribution):
         self._order, self._counts = native(order), counts
         mass = counts * level_weights
         self._total = float(mass.sum())
-        self._repeat_rate = float((mass * level_weights).sum() / self._total**2)
+        self._repeat_rate = float((mass / self._total * (level_weights / self._total)).sum())
         self.support = int(counts[level_weights > 0].sum())
         self._largest = float(level_weights[counts > 0].max())
         self._table = PieceTable.build(counts, np.cumsum(counts) - counts, level_weights, self.device)

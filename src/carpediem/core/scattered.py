@@ -11,22 +11,24 @@ from carpediem.core.arrays import over_blocks, uniform
 from carpediem.core.distribution import Levels, Uniform
 from carpediem.core.scramble import Scrambles
 
-PART = 1 << 20  # draws made at a time, more where that is fewer than 64 batches
-LARGEST_BATCH = 1 << 12  # beyond that too many copies meet for putting them apart one by one
+PART = 1 << 20  # draws made at a time
+LARGEST_BATCH = 1 << 12  # beyond that nearly every batch has copies to be put apart
+LIKELIEST = 0.25  # how often a sample may be expected in a batch
 _BLOCK = 1 << 18  # of many short passes: in larger blocks than usual, threads get less into each other's way
 _BUCKETS = 1 << 14
+_STEPS = 8  # levels that are gone through one by one, before those far behind are searched for
 
 
 def part_size(batch_size: int) -> int:
     """Draws of a part: whole batches."""
-    return max(PART // batch_size, 64) * batch_size
+    return PART // batch_size * batch_size
 
 
 def is_scattered(distribution: Levels | Uniform, batch_size: int) -> bool:
-    """Whether there is enough for a part, of whose batches no sample is expected in more than half."""
-    n, size = distribution.num_samples, part_size(batch_size)
-    rarely = n * distribution.largest_probability + 1 <= size // batch_size // 2
-    return n >= size and batch_size <= LARGEST_BATCH and rarely
+    """Whether there is enough for a part, and copies of a sample seldom meet in a batch."""
+    if batch_size > LARGEST_BATCH or distribution.num_samples < part_size(batch_size):
+        return False
+    return batch_size * distribution.largest_probability <= LIKELIEST
 
 
 class ScatteredEpoch:
@@ -39,14 +41,15 @@ class ScatteredEpoch:
 
     Args:
         distribution: one for which `is_scattered` holds.
+        seed: says all of it, with the distribution.
     """
 
-    def __init__(self, distribution: Levels | Uniform, batch_size: int, generator: torch.Generator) -> None:
-        self._num_samples, self._batch_size = distribution.num_samples, batch_size
-        self._seed = generator.initial_seed()
+    def __init__(self, distribution: Levels | Uniform, batch_size: int, seed: int) -> None:
+        self._num_samples, self._batch_size, self._seed = distribution.num_samples, batch_size, seed
+        offset = uniform(1, torch.Generator().manual_seed(seed))
         counts, weights, self._order = distribution.groups()
         share = np.cumsum(counts * weights)
-        ends = np.floor(share / share[-1] * self._num_samples + uniform(1, generator)).astype(np.int64)
+        ends = np.floor(share / share[-1] * self._num_samples + offset).astype(np.int64)
         ends[share == share[-1]] = self._num_samples
         self._ends, self._starts = ends, np.append(0, ends[:-1])
         self._first, self._counts = np.cumsum(counts) - counts, counts.clip(min=1)
@@ -89,6 +92,9 @@ class ScatteredEpoch:
     def _levels(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The level that each draw is of, found in a tenth of the time of `searchsorted`."""
         level: NDArray[np.int64] = self._level_of_bucket[numbers >> self._shift]
-        while len(behind := np.flatnonzero(numbers >= self._ends[level])):
+        behind = np.flatnonzero(numbers >= self._ends[level])
+        for _ in range(_STEPS):
             level[behind] += 1
+            behind = behind[numbers[behind] >= self._ends[level[behind]]]
+        level[behind] = np.searchsorted(self._ends, numbers[behind], side="right")
         return level

@@ -31,7 +31,7 @@ def systematic_parts(
     ):
         yield 0, systematic_epoch(distribution, batch_size, generator)
         return
-    epoch = ScatteredEpoch(distribution, batch_size, generator)
+    epoch = ScatteredEpoch(distribution, batch_size, generator.initial_seed())
     start = 0
     for stop in epoch.ends():
         if stop > position:
@@ -92,8 +92,8 @@ def _fitted(expected: NDArray[np.float64], full: int, tail: int) -> NDArray[np.f
     excess = (fitted[heavy] - full).sum()
     if excess > tail:
         fitted[heavy] = full + (fitted[heavy] - full) * (tail / excess)
-        left = len(expected) - full * heavy.sum() - tail
-        fitted[~heavy] = _capped(fitted[~heavy] * (left / fitted[~heavy].sum()), full, float(left))
+        left = float(len(expected) - full * heavy.sum() - tail)
+        fitted[~heavy] = _capped(_scaled(fitted[~heavy], left), full, left)
     return fitted
 
 
@@ -102,9 +102,18 @@ def _capped(expected: NDArray[np.float64], cap: int, total: float) -> NDArray[np
     capped = np.zeros(len(expected), dtype=bool)
     while (over := (expected > cap) & ~capped).any():
         capped |= over
-        others, left = expected[~capped].sum(), total - cap * capped.sum()
-        expected = np.where(capped, float(cap), expected * (left / others if min(left, others) > 0 else 0.0))
+        expected = np.where(capped, float(cap), expected)
+        expected[~capped] = _scaled(expected[~capped], total - cap * capped.sum())
     return expected
+
+
+def _scaled(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """The values in proportion, with the sum `total`; nothing where there is nothing to share out."""
+    largest = values.max(initial=0.0)
+    if total <= 0 or largest <= 0:
+        return np.zeros_like(values)
+    shares = values / largest  # first, lest the tiniest add up to nothing
+    return np.asarray(shares * (total / shares.sum()))
 
 
 def _dealt(
