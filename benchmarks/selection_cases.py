@@ -16,8 +16,10 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, WeightedRandomSampler
 
 from carpediem import AdaptiveSampler, RecencyBias
+from carpediem.selectors.base import Draws
 
 BATCH = 128
+LARGE_BATCH = 4096
 CLASSES = 10
 EPOCHS = 100_000  # so many that the pressure stays at its start however many epochs are timed
 FIRST_EPOCH = 12  # the warm-up of 10 is over
@@ -58,17 +60,19 @@ def trained_selector(num_samples: int) -> RecencyBias:
     return selector
 
 
-def adaptive_sampler(selector: RecencyBias, **settings: Any) -> AdaptiveSampler:
+def adaptive_sampler(
+    selector: RecencyBias, *, batch_size: int = BATCH, draws: Draws | None = None
+) -> AdaptiveSampler:
     """The sampler over it, refreshed once and ready for the next epoch."""
-    sampler = AdaptiveSampler(selector, batch_size=BATCH, **settings)
+    sampler = AdaptiveSampler(selector, batch_size=batch_size, draws=draws)
     sampler.set_epoch(max(selector.epoch + 1, FIRST_EPOCH))
     next(iter(sampler))
     return sampler
 
 
-def whole_epoch(sampler: Sampler[int]) -> Callable[[], None]:
+def whole_epoch(sampler: Sampler[int], batch_size: int = BATCH) -> Callable[[], None]:
     """An action that draws all batches of the sampler's next epoch."""
-    return lambda: exhaust(BatchSampler(sampler, BATCH, False))
+    return lambda: exhaust(BatchSampler(sampler, batch_size, False))
 
 
 def exhaust(items: Iterable[object]) -> None:
@@ -91,6 +95,9 @@ def epoch_case(num_samples: int, budget: float) -> Raw:
     raw["independent"] = asdict(
         in_turns(independent, whole_epoch(RandomSampler(range(num_samples))), budget=budget)
     )
+    large = whole_epoch(adaptive_sampler(selector, batch_size=LARGE_BATCH), LARGE_BATCH)
+    shuffled = whole_epoch(RandomSampler(range(num_samples)), LARGE_BATCH)
+    raw["large_batches"] = asdict(in_turns(large, shuffled, budget=budget / 2))
     raw["refresh"] = [seconds(lambda: selector.refresh(selector.epoch + 1)) for _ in range(5)]
     sampler.set_epoch(selector.epoch + 1)
     if num_samples <= MULTINOMIAL_LIMIT:

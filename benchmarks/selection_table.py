@@ -64,6 +64,8 @@ def epoch_lines(n: int, raw: Raw) -> Iterator[Line]:
     yield _compared("epoch, refresh included", n, "RandomSampler", pair, EPOCH_BAR)
     independent = Pair(**raw["independent"])
     yield _compared("epoch, independent draws", n, "RandomSampler", independent, EPOCH_BAR)
+    large = Pair(**raw["large_batches"])
+    yield _compared("epoch, batches of 4,096", n, "RandomSampler", large, None)
     if "weighted" in raw:
         bar = WEIGHTED_BAR if n >= WEIGHTED_BAR_FROM else None
         yield _compared("epoch, refresh included", n, "WeightedRandomSampler", Pair(**raw["weighted"]), bar)
