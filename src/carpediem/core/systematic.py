@@ -138,11 +138,9 @@ def _dealt(
         if width == 0 or not rounds:
             continue
         deals = np.concatenate([_orders(part, len(rounds), generator) for part in (first, half)], axis=1)
-        starts = used + width * np.arange(len(rounds))
-        crossing = np.flatnonzero((starts > 0) & (copies[starts] == copies[starts - 1]))
-        for number in () if in_halves else crossing.tolist():
+        for number, behind, ahead in () if in_halves else _crossings(copies, used, width, len(rounds)):
             last = deals[number - 1] if number else before
-            deals[number] = _avoiding(deals[number], last, copies, int(starts[number]))
+            deals[number] = _avoiding(deals[number], last[len(last) - behind :], ahead)
         places = deals * batch_size + np.array(rounds)[:, None]
         out[places.ravel()] = copies[used : used + places.size]
         used, before = used + places.size, deals[-1]
@@ -159,13 +157,25 @@ def _orders(batches: NDArray[np.int64], rounds: int, generator: torch.Generator)
     return keys
 
 
-def _avoiding(
-    deal: NDArray[np.int64], before: NDArray[np.int64], copies: NDArray[np.integer[Any]], start: int
-) -> NDArray[np.int64]:
-    """`deal` rearranged so that the sample that crosses into this round meets none of its batches again."""
-    sample = copies[start]
-    ahead = int(np.argmax(np.append(copies[start : start + len(deal)], -1) != sample))
-    behind = int(np.argmax(np.append(copies[max(start - len(before), 0) : start][::-1], -1) != sample))
-    free = ~np.isin(deal, before[len(before) - behind :])
-    chosen = np.flatnonzero(free)[:ahead]
-    return np.concatenate((deal[chosen], np.delete(deal, chosen)))
+def _crossings(
+    copies: NDArray[np.integer[Any]], used: int, width: int, rounds: int
+) -> Iterator[tuple[int, int, int]]:
+    """The rounds that a sample runs on into, with how many of its copies are behind and how many ahead."""
+    starts = used + width * np.arange(rounds)
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(copies)) + 1, [len(copies)]))
+    run = np.searchsorted(edges, starts, side="right")
+    behind, ahead = starts - edges[run - 1], edges[run] - starts
+    crossing = np.flatnonzero(behind)
+    return zip(crossing.tolist(), behind[crossing].tolist(), ahead[crossing].tolist(), strict=True)
+
+
+def _avoiding(deal: NDArray[np.int64], taken: NDArray[np.int64], ahead: int) -> NDArray[np.int64]:
+    """`deal` rearranged so that the first `ahead` of its batches are none of those taken."""
+    is_taken = np.zeros(
+        int(deal.max()) + 2, dtype=bool
+    )  # the short batch, which has the largest number, may be gone
+    is_taken[taken] = True
+    chosen = np.flatnonzero(~is_taken[deal])[:ahead]
+    rest = np.ones(len(deal), dtype=bool)
+    rest[chosen] = False
+    return np.concatenate((deal[chosen], deal[rest]))
