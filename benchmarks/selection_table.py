@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from measure import Pair
-from selection_cases import Raw
+from selection_cases import LARGE_BATCH, Raw
 
 LARGE = 100_000_000  # the size that the bars on the first batch, on growth and on memory are set at
 
@@ -65,7 +65,7 @@ def epoch_lines(n: int, raw: Raw) -> Iterator[Line]:
     independent = Pair(**raw["independent"])
     yield _compared("epoch, independent draws", n, "RandomSampler", independent, EPOCH_BAR)
     large = Pair(**raw["large_batches"])
-    yield _compared("epoch, batches of 4,096", n, "RandomSampler", large, None)
+    yield _compared(f"epoch, batches of {LARGE_BATCH:,}", n, "RandomSampler", large, None)
     if "weighted" in raw:
         bar = WEIGHTED_BAR if n >= WEIGHTED_BAR_FROM else None
         yield _compared("epoch, refresh included", n, "WeightedRandomSampler", Pair(**raw["weighted"]), bar)

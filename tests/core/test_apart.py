@@ -4,10 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carpediem.core.apart import put_apart
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
+from reference.epochs import assert_distinct, seeded
 
 
 @st.composite
@@ -28,9 +25,7 @@ def test_afterwards_no_batch_holds_a_sample_twice_and_nothing_is_lost(case, seed
     before = stream.copy()
     put_apart(stream, batch_size, seeded(seed))
     assert sorted(stream.tolist()) == sorted(before.tolist())
-    for start in range(0, len(stream), batch_size):
-        batch = stream[start : start + batch_size].tolist()
-        assert len(set(batch)) == len(batch)
+    assert_distinct(torch.from_numpy(stream), batch_size)
 
 
 def test_what_is_apart_already_stays_where_it_is():

@@ -9,28 +9,13 @@ from carpediem.core import scattered
 from carpediem.core.distribution import Levels, Uniform
 from carpediem.core.scattered import ScatteredEpoch, is_scattered, part_size
 from carpediem.core.systematic import systematic_parts
+from reference.epochs import assert_epoch, seeded
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """So small that small data sets have several."""
     monkeypatch.setattr(scattered, "PART", 256)
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def assert_epoch(drawn, distribution, batch_size):
-    n = distribution.num_samples
-    assert drawn.dtype == torch.int64
-    assert len(drawn) == n
-    for batch in drawn.split(batch_size):
-        assert len(batch.unique()) == len(batch)
-    expected = distribution.probabilities().numpy() * n
-    counts = torch.bincount(drawn, minlength=n).numpy()
-    assert (counts >= np.floor(expected - 1e-9)).all()
-    assert (counts <= np.ceil(expected + 1e-9)).all()
 
 
 @st.composite
@@ -51,7 +36,8 @@ def test_every_count_is_the_expected_one_rounded_and_batches_are_distinct(case):
         return
     parts = dict(systematic_parts(distribution, batch_size, seeded(seed)))
     assert len(parts) > 1
-    assert_epoch(torch.cat(list(parts.values())), distribution, batch_size)
+    expected = distribution.probabilities().numpy() * distribution.num_samples
+    assert_epoch(torch.cat(list(parts.values())), expected, batch_size)
 
 
 def test_a_part_is_the_same_without_the_parts_before_it():
@@ -67,7 +53,7 @@ def test_a_part_is_the_same_without_the_parts_before_it():
 def test_parts_are_whole_batches_and_the_last_takes_what_is_left():
     distribution = Levels(torch.zeros(1000, dtype=torch.uint8), np.array([1.0]))
     assert part_size(3) == 255
-    assert ScatteredEpoch(distribution, 3, 0).ends() == [255, 510, 1000]
+    assert ScatteredEpoch(distribution.groups(), 3, 0).ends() == [255, 510, 1000]
 
 
 def test_equal_probabilities_give_a_shuffle_that_differs_between_epochs():
@@ -151,6 +137,6 @@ def test_levels_are_found_however_many_are_empty_or_tiny():
     random = np.random.default_rng(0)
     counts = random.choice([0, 0, 0, 1, 5, 2000], 900)
     levels = torch.from_numpy(np.repeat(np.arange(900), counts))
-    epoch = ScatteredEpoch(Levels(levels, random.random(900)), 4, 7)
+    epoch = ScatteredEpoch(Levels(levels, random.random(900)).groups(), 4, 7)
     numbers = random.integers(0, len(levels), 10_000)
     assert (epoch._levels(numbers) == np.searchsorted(epoch._ends, numbers, side="right")).all()

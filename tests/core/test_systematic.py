@@ -8,6 +8,7 @@ from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
 from carpediem.core.distribution import Levels, Uniform, Weights
 from carpediem.core.systematic import systematic_epoch
 from carpediem.core.systematic_device import is_spread_easily, spread
+from reference.epochs import assert_distinct, assert_epoch
 
 
 def room_for(expected, full, tail):
@@ -36,17 +37,6 @@ def capped(expected, cap, total):
         rest = sum(e for i, e in enumerate(expected) if i not in fixed)
         factor = (total - cap * len(fixed)) / rest if rest else 0
         expected = [cap if i in fixed else e * factor for i, e in enumerate(expected)]
-
-
-def assert_epoch(drawn, expected, batch_size):
-    n = len(expected)
-    assert drawn.dtype == torch.int64
-    assert len(drawn) == n
-    for batch in drawn.split(batch_size):
-        assert len(batch.unique()) == len(batch)
-    counts = torch.bincount(drawn, minlength=n).numpy()
-    assert (counts >= np.floor(expected - 1e-9)).all()
-    assert (counts <= np.ceil(expected + 1e-9)).all()
 
 
 @st.composite
@@ -166,8 +156,7 @@ def test_as_many_as_a_batch_holds_are_enough_however_small_the_other_weights(b, 
     drawn = systematic_epoch(Weights(weights), b, torch.Generator().manual_seed(seed))
     assert len(drawn) == n
     assert drawn.max() < min(b + rest, n)
-    for batch in drawn.split(b):
-        assert len(batch.unique()) == len(batch)
+    assert_distinct(drawn, b)
 
 
 def test_as_many_samples_of_positive_weight_as_a_batch_holds_are_enough_and_fewer_are_refused():

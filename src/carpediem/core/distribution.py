@@ -73,6 +73,10 @@ class Distribution(ABC):
         """P of the given samples, or of all, float64. Over all samples they sum to 1."""
         return self.weights(indices) / self.total
 
+    def groups(self) -> Groups | None:
+        """The samples by equal weight, for a distribution that has few of them; None for any other."""
+        return None
+
     def check_batch_size(self, batch_size: int) -> None:
         """Refuse batches that cannot be filled with distinct samples."""
         if not 1 <= batch_size <= self.support:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from carpediem.core.apart import Stream, put_apart
 from carpediem.core.arrays import over_blocks, uniform
-from carpediem.core.distribution import Levels, Uniform
+from carpediem.core.distribution import Distribution, Groups
 from carpediem.core.scramble import Scrambles
 
 PART = 1 << 20  # draws made at a time
@@ -24,7 +24,7 @@ def part_size(batch_size: int) -> int:
     return PART // batch_size * batch_size
 
 
-def is_scattered(distribution: Levels | Uniform, batch_size: int) -> bool:
+def is_scattered(distribution: Distribution, batch_size: int) -> bool:
     """Whether there is enough for a part, and copies of a sample seldom meet in a batch."""
     if batch_size > LARGEST_BATCH or distribution.num_samples < part_size(batch_size):
         return False
@@ -40,14 +40,14 @@ class ScatteredEpoch:
     many batches is rare, one of them changes places with another sample of the same part.
 
     Args:
-        distribution: one for which `is_scattered` holds.
-        seed: says all of it, with the distribution.
+        groups: those of a distribution for which `is_scattered` holds.
+        seed: says all of it, with the groups.
     """
 
-    def __init__(self, distribution: Levels | Uniform, batch_size: int, seed: int) -> None:
-        self._num_samples, self._batch_size, self._seed = distribution.num_samples, batch_size, seed
+    def __init__(self, groups: Groups, batch_size: int, seed: int) -> None:
+        counts, weights, self._order = groups
+        self._num_samples, self._batch_size, self._seed = int(counts.sum()), batch_size, seed
         offset = uniform(1, torch.Generator().manual_seed(seed))
-        counts, weights, self._order = distribution.groups()
         share = np.cumsum(counts * weights)
         ends = np.floor(share / share[-1] * self._num_samples + offset).astype(np.int64)
         ends[share == share[-1]] = self._num_samples

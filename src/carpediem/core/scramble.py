@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 Words = NDArray[np.unsignedinteger[Any]]
@@ -25,11 +26,13 @@ class Scrambles:
         seed: any integer; permutations of several sizes differ by a key of their own, and share the steps.
 
     >>> Scrambles(np.array([9]), seed=2)(np.arange(9), np.array([0])).tolist()
-    [2, 5, 1, 6, 3, 0, 4, 8, 7]
+    [6, 3, 4, 2, 8, 0, 5, 7, 1]
     """
 
     def __init__(self, sizes: NDArray[np.int64], seed: int) -> None:
-        words = _words(seed, 2 * (_ROUNDS + len(sizes)))
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randint(-(2**63), 2**63 - 1, (2 * (_ROUNDS + len(sizes)),), generator=generator)
+        words = drawn.numpy().view(np.uint64)
         keys, turns = words[2 * _ROUNDS :].reshape(2, -1)
         bits = np.frexp((sizes - 1).astype(np.float64))[1].astype(np.uint64)
         mask = (np.uint64(1) << bits) - np.uint64(1)
@@ -71,12 +74,3 @@ class Scrambles:
             numbers &= mask
             numbers ^= numbers >> half
         return numbers
-
-
-def _words(seed: int, count: int) -> NDArray[np.uint64]:
-    """Random words of a seed (splitmix64)."""
-    words = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        words ^= words >> np.uint64(shift)
-        words *= np.uint64(factor)
-    return words ^ (words >> np.uint64(31))

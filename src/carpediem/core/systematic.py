@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from carpediem.core.arrays import index_dtype, uniform
-from carpediem.core.distribution import Distribution, Levels, Uniform
+from carpediem.core.distribution import Distribution
 from carpediem.core.scattered import ScatteredEpoch, is_scattered
 from carpediem.core.systematic_device import is_spread_easily, spread
 
@@ -25,13 +25,11 @@ def systematic_parts(
     for N numbers; otherwise there is one.
     """
     distribution.check_batch_size(batch_size)
-    on_host = generator.device.type == "cpu"
-    if not (
-        on_host and isinstance(distribution, Levels | Uniform) and is_scattered(distribution, batch_size)
-    ):
+    groups = distribution.groups()
+    if groups is None or generator.device.type != "cpu" or not is_scattered(distribution, batch_size):
         yield 0, systematic_epoch(distribution, batch_size, generator)
         return
-    epoch = ScatteredEpoch(distribution, batch_size, generator.initial_seed())
+    epoch = ScatteredEpoch(groups, batch_size, generator.initial_seed())
     start = 0
     for stop in epoch.ends():
         if stop > position:
@@ -171,9 +169,8 @@ def _crossings(
 
 def _avoiding(deal: NDArray[np.int64], taken: NDArray[np.int64], ahead: int) -> NDArray[np.int64]:
     """`deal` rearranged so that the first `ahead` of its batches are none of those taken."""
-    is_taken = np.zeros(
-        int(deal.max()) + 2, dtype=bool
-    )  # the short batch, which has the largest number, may be gone
+    # One more than the deal has: the short batch, of the largest number, may be among the taken alone.
+    is_taken = np.zeros(int(deal.max()) + 2, dtype=bool)
     is_taken[taken] = True
     chosen = np.flatnonzero(~is_taken[deal])[:ahead]
     rest = np.ones(len(deal), dtype=bool)
