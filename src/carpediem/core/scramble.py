@@ -18,22 +18,20 @@ class Scrambles:
 
     Numbers of as many bits as the size needs are permuted by steps that can each be undone: multiplication by an odd
     number, addition, and folding the upper half into the lower. What lands outside of 0..size-1 is sent on until it is
-    inside. In the end all are turned by one random number, so that in the smallest permutations too every place is
-    sent everywhere with the same probability.
+    inside.
 
     Args:
         sizes: (m,), integers of at least 1.
         seed: any integer; permutations of several sizes differ by a key of their own, and share the steps.
 
     >>> Scrambles(np.array([9]), seed=2)(np.arange(9), np.array([0])).tolist()
-    [6, 3, 4, 2, 8, 0, 5, 7, 1]
+    [5, 2, 3, 1, 7, 8, 4, 6, 0]
     """
 
     def __init__(self, sizes: NDArray[np.int64], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randint(-(2**63), 2**63 - 1, (2 * (_ROUNDS + len(sizes)),), generator=generator)
+        drawn = torch.randint(-(2**63), 2**63 - 1, (2 * _ROUNDS + len(sizes),), generator=generator)
         words = drawn.numpy().view(np.uint64)
-        keys, turns = words[2 * _ROUNDS :].reshape(2, -1)
         bits = np.frexp((sizes - 1).astype(np.float64))[1].astype(np.uint64)
         mask = (np.uint64(1) << bits) - np.uint64(1)
         # Where 32 bits are enough, they take half the time.
@@ -41,8 +39,7 @@ class Scrambles:
         self._sizes: Words = sizes.astype(self._type)
         self._mask: Words = mask.astype(self._type)
         self._half: Words = ((bits + np.uint64(1)) // np.uint64(2)).astype(self._type)
-        self._keys: Words = (keys & mask).astype(self._type)
-        self._turns: Words = (turns % sizes.astype(np.uint64)).astype(self._type)
+        self._keys: Words = (words[2 * _ROUNDS :] & mask).astype(self._type)
         self._factors: Words = (words[: 2 * _ROUNDS : 2] | np.uint64(1)).astype(self._type)
         self._summands: Words = words[1 : 2 * _ROUNDS : 2].astype(self._type)
 
@@ -53,15 +50,12 @@ class Scrambles:
             places: (n,), each less than its size.
             which: (n,), the permutation that each is looked up in; (1,) where all are looked up in the same.
         """
-        sizes = self._sizes[which]
         found = self._permuted(places.astype(self._type), which)
-        outside = np.flatnonzero(found >= sizes)
+        outside = np.flatnonzero(found >= self._sizes[which])
         while len(outside):
             chosen = which[outside] if len(which) > 1 else which
             found[outside] = again = self._permuted(found[outside], chosen)
             outside = outside[again >= self._sizes[chosen]]
-        found += self._turns[which]
-        found -= sizes * (found >= sizes)
         return found.astype(np.int64)
 
     def _permuted(self, numbers: Words, which: NDArray[np.int64]) -> Words:
