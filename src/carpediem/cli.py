@@ -154,6 +154,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and 
 TensorBoard = Annotated[
     bool, typer.Option("--tensorboard", help="Also write TensorBoard event files beside each run.")
 ]
+TestDropout = Annotated[
+    bool,
+    typer.Option(
+        "--test-dropout",
+        help="Also test with dropout left on, as the paper's released ResNet does; tables --stages shows both.",
+    ),
+]
 BatchSize = Annotated[int | None, typer.Option(help="[default: the recipe's]", min=1)]
 Rate = Annotated[float | None, typer.Option(help="Learning rate at the start. [default: the recipe's]")]
 Dropout = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
@@ -295,6 +302,7 @@ def compare(
     side_by_side: SideBySide = None,
     shard: ShardOption = None,
     ray: Ray = None,
+    test_dropout: TestDropout = False,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -305,7 +313,7 @@ def compare(
     with _cluster(ray) as cluster:
         where = chosen_device(device, cluster)
         configs = _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings)
-        study = Study(_folder(out, "compare", data, net), configs, name="compare")
+        study = Study(_folder(out, "compare", data, net), configs, name="compare", test_dropout=test_dropout)
         train_and_show(
             study.share(share.of(configs)),
             device=where,
@@ -329,6 +337,7 @@ def train(
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
+    test_dropout: TestDropout = False,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -337,7 +346,7 @@ def train(
     """Train one run."""
     where = chosen_device(device)
     configs = _own_configs(data, net, data_dir, [method], [seed], where, settings)
-    study = Study(_folder(out, "train", data, net), configs, name="train")
+    study = Study(_folder(out, "train", data, net), configs, name="train", test_dropout=test_dropout)
     train_and_show(study, device=where, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
 
 
@@ -361,6 +370,7 @@ def reproduce(
     side_by_side: SideBySide = None,
     shard: ShardOption = None,
     ray: Ray = None,
+    test_dropout: TestDropout = False,
     tensorboard: TensorBoard = False,
     as_json: Json = False,
     config: Config = None,
@@ -393,8 +403,9 @@ def reproduce(
             data_dir=data_dir,
             **{key: value for key, value in changes.items() if value is not None},
         )
+        study = Study(_folder(out, name), configs, name=name, test_dropout=test_dropout)
         train_and_show(
-            Study(_folder(out, name), configs, name=name).share(share.of(configs)),
+            study.share(share.of(configs)),
             device=where,
             data_dir=data_dir,
             side_by_side=side_by_side,

@@ -369,6 +369,15 @@ def test_users_own_data_and_network_are_found_in_the_current_folder(tmp_path):
     assert all(r.finished for r in runs)
 
 
+def test_dropout_can_be_left_on_in_a_second_test_of_every_epoch(call, tmp_path):
+    assert call("compare", *QUICK, "--methods", "random,recency", "--test-dropout", "--out", "both")[0] == 0
+    for one in read_runs(tmp_path / "both"):
+        assert all(0 <= epoch["test_error_dropout"] <= 100 for epoch in one.epochs)
+    code, out, _ = call("tables", "both", "--stages")
+    assert code == 0
+    assert "Dropout left on: digits, small-cnn, momentum, recipe demo" in out
+
+
 def test_tensorboard_files_lie_beside_each_run(call, tmp_path):
     assert call("train", *QUICK[2:], "--tensorboard", "--out", "one")[0] == 0
     (file,) = tmp_path.glob("one/runs/*/tensorboard/*tfevents*")
@@ -414,6 +423,10 @@ MISTAKES = {
     "unknown schedule": (["--schedule", "up"], "schedule must be one of decayed, constant, got 'up'"),
     "unknown mode": (["--mode", "drop"], "mode must be one of sample, reweight, got 'drop'"),
     "unknown losses": (["--losses", "old"], "losses must be one of observe, evaluate, got 'old'"),
+    "no dropout to leave on": (
+        ["--test-dropout", "--dropout", "0"],
+        "small-cnn has no nn.Dropout at work with dropout 0; leave --test-dropout out",
+    ),
     "error in the user's data": (
         ["--data", "own_code:wrong_data"],
         r"own_code:wrong_data raised TypeError: object of type 'int' has no len\(\)",

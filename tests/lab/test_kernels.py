@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from carpediem.lab.dropout import count_dropout
+from carpediem.lab.dropout import CountedDropout, count_dropout
 from carpediem.lab.kernel_use import takes_kernels, without_kernels
 from carpediem.lab.networks import build
 from carpediem.lab.networks.resnet import Bottleneck
@@ -64,6 +64,14 @@ def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_wi
     plain = net(images)  # whose gradients someone may want: no kernels
     assert plain.requires_grad
     torch.testing.assert_close(tested, plain, rtol=1e-3, atol=1e-3)
+    for module in net.modules():
+        if isinstance(module, CountedDropout):
+            module.train()
+    with torch.no_grad():
+        dropped = net(images)
+    plain = net(images)
+    torch.testing.assert_close(dropped, plain, rtol=1e-3, atol=1e-3)
+    assert (dropped - tested).norm() > 0.05 * tested.norm(), "dropout that is left on drops"
 
 
 @needs_cuda

@@ -26,11 +26,12 @@ normalise = normalisation("per-image")
 def make(toy, make_configs):
     """A learner on the toy data, without dropout unless it is asked for."""
 
-    def learner(method="random", *, data=None, streamed=False, **changes):
+    def learner(method="random", *, data=None, streamed=False, test_dropout=False, **changes):
         (config,) = make_configs(method, **{"dropout": 0.0, **changes})
         if data is None:
             data = Streamed(toy, normalise, CPU, workers=0) if streamed else place(toy, "per-image", CPU)
-        return Learner(config, Network(config, 3, 1, CPU), data, [build_selector(config, 48, 3, CPU)])
+        network = Network(config, 3, 1, CPU, test_dropout=test_dropout)
+        return Learner(config, network, data, [build_selector(config, 48, 3, CPU)])
 
     return learner
 
@@ -206,8 +207,59 @@ def test_evaluation_is_that_of_every_test_image_once(make, toy, monkeypatch, siz
     assert 0 < wrong < 25
 
 
+def test_dropout_left_on_is_tested_beside_and_changes_nothing_else(make):
+    plain, both = make("recency", dropout=0.5), make("recency", dropout=0.5, test_dropout=True)
+    found, usual = [], []
+    for _ in range(4):
+        record = train_epoch(both)
+        found.append(record.pop("test_error_dropout"))
+        usual.append(record["test_error"])
+        assert record == train_epoch(plain)
+    assert found != usual
+    again = both.evaluate()()["test_error_dropout"]
+    assert again == found[-1], "the masks are those of the run and the step"
+
+
+@pytest.mark.parametrize("net", ["resnet-50", "densenet-40-12", "small-cnn", "efficientnet-lite0"])
+def test_dropout_left_on_drops_and_norms_as_in_testing(make_configs, net):
+    (config,) = make_configs("random", net=net, dropout=0.5)
+    network = Network(config, 3, 3, CPU, test_dropout=True)
+    parameters, buffers = network.fresh_tensors(0)
+    before = {name: tensor.clone() for name, tensor in buffers.items()}
+    images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+    def logits(seed):
+        seeds = dict.fromkeys(network.seed_names, torch.tensor(seed, dtype=torch.int32))
+        with torch.no_grad():
+            return network.dropping_logits(parameters | buffers | seeds, images)
+
+    assert torch.equal(logits(1), logits(1))
+    assert not torch.allclose(logits(1), logits(2))
+    assert all(torch.equal(before[name], buffers[name]) for name in buffers), "no statistics are taken"
+    (undropped,) = make_configs("random", net=net, dropout=0.0)
+    with torch.no_grad():
+        plain = Network(undropped, 3, 3, CPU).test_logits(parameters | buffers, images)
+        torch.testing.assert_close(network.test_logits(parameters | buffers, images), plain)
+
+
+def test_each_part_of_the_test_set_has_masks_of_its_own(make, toy, monkeypatch):
+    monkeypatch.setattr(source, "part_size", lambda _: 5)
+    learner, seeds = make("random", dropout=0.5, test_dropout=True), []
+    dropping = learner.network.dropping_logits
+
+    def watched(tensors, images):
+        seeds.append(int(tensors[learner.network.seed_names[0]]))
+        return dropping(tensors, images)
+
+    learner.network.dropping_logits = watched
+    for _ in range(2):
+        train_epoch(learner)
+    assert len(set(seeds)) == len(seeds) == 2 * 5
+    assert max(seeds) < 0, "steps have theirs above"
+
+
 def test_evaluation_changes_nothing(make):
-    learner = make("random", dropout=0.3)
+    learner = make("random", dropout=0.3, test_dropout=True)
     train_epoch(learner)
     before = learner.state_dict()
     learner.evaluate()()

@@ -96,6 +96,8 @@ class Learner:
         self._side = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._test_loss = torch.zeros((), device=device)
         self._test_wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self._dropping_wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self._test_seed = torch.zeros_like(self._dropout_seed)
         self.iteration = 0
 
     @property
@@ -248,10 +250,13 @@ class Learner:
             on_part: what does as `test_part`, if not that itself.
 
         Returns:
-            What waits, and then gives loss and error (in percent).
+            What waits, and then gives loss and error (in percent), and the error with dropout left on where the
+            network gives that.
         """
         self._test_loss.zero_()
         self._test_wrong.zero_()
+        self._dropping_wrong.zero_()
+        self._test_seed.copy_(-self._dropout_seed)  # below 0, where no step has its own
         with self._own_randomness():
             for images, labels in self.data.parts(test=True):
                 (on_part or self.test_part)(images, labels)
@@ -260,30 +265,38 @@ class Learner:
     @torch.no_grad()
     def test_part(self, images: Tensor, labels: Tensor) -> None:
         """Adds what one part of the test set gives."""
-        logits = self._test_logits(images)
+        images = self._test_images(images)
+        logits = self.network.test_logits(self._tensors(), images).float()
         self._test_loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
-        self._test_wrong += ((logits.argmax(1) != labels) & (labels >= 0)).sum()
+        self._test_wrong += _count_wrong(logits, labels)
+        if self.network.dropping_logits is not None:
+            tensors = self._tensors() | dict.fromkeys(self.network.seed_names, self._test_seed)
+            self._dropping_wrong += _count_wrong(self.network.dropping_logits(tensors, images), labels)
+            self._test_seed -= 1
 
     def _tested(self) -> dict[str, Any]:
-        return {
+        tested = {
             "test_loss": float(self._test_loss) / self.data.num_tested,
             "test_error": 100 * int(self._test_wrong) / self.data.num_tested,
         }
+        if self.network.dropping_logits is not None:
+            tested["test_error_dropout"] = 100 * int(self._dropping_wrong) / self.data.num_tested
+        return tested
 
-    def _test_logits(self, images: Tensor) -> Tensor:
+    def _test_images(self, images: Tensor) -> Tensor:
         images = self.data.normalise(images.float())
         if self.network.device.type == "cuda":
             images = images.contiguous(memory_format=torch.channels_last)
-        return self.network.test_logits(self._tensors(), images).float()
+        return images
 
     @torch.no_grad()
     def _training_losses(self) -> Tensor:
         """The loss of every training sample as it is now, without augmentation."""
         with self._own_randomness():
-            losses = [
-                cross_entropy(self._test_logits(images), labels, reduction="none", ignore_index=IGNORED)
-                for images, labels in self.data.parts(test=False)
-            ]
+            losses = []
+            for images, labels in self.data.parts(test=False):
+                logits = self.network.test_logits(self._tensors(), self._test_images(images)).float()
+                losses.append(cross_entropy(logits, labels, reduction="none", ignore_index=IGNORED))
         return torch.cat(losses)[: self.data.num_samples]
 
     def state_dict(self) -> dict[str, Any]:
@@ -348,6 +361,10 @@ def _uncertainties(selector: Selector) -> dict[str, Any]:
         by_value[value] = by_value.get(value, 0) + int(counts[level])
     mean = float(values @ counts / counts.sum())
     return {"uncertainty": mean, "uncertainty_counts": [list(pair) for pair in sorted(by_value.items())]}
+
+
+def _count_wrong(logits: Tensor, labels: Tensor) -> Tensor:
+    return ((logits.argmax(1) != labels) & (labels >= 0)).sum()
 
 
 def _on_host(state: dict[str, Any]) -> dict[str, Any]:

@@ -32,10 +32,12 @@ class Network:
         data_dir: where the file of trained weights lies, for configurations that start from one.
         compiled: whether it is compiled, once for all runs; by default on a CUDA device, unless the network is
             made of kernels of its own (`runs_uncompiled`).
+        test_dropout: whether it is also tested with its dropout left on.
 
     Attributes:
         train_logits, test_logits: (tensors by name, images) -> logits; the former updates the running
             statistics among the tensors.
+        dropping_logits: as `test_logits`, with dropout; None unless asked for.
         seed_names: the buffers that hold the seed of a dropout layer.
         scratch_names: the buffers that hold nothing between two calls.
     """
@@ -49,6 +51,7 @@ class Network:
         data_dir: Path | None = None,
         *,
         compiled: bool | None = None,
+        test_dropout: bool = False,
     ) -> None:
         self.device, self.config, self._compiled = device, config, compiled
         self._weights = None if config.weights is None else find_weights(config.net, data_dir)
@@ -56,6 +59,12 @@ class Network:
         self.train_logits = self._forward(training=True)
         self.test_logits = self._forward(training=False)
         modules = dict(self._seeded(0).named_modules())
+        if test_dropout and not any(_drops(module) for module in modules.values()):
+            raise ValueError(
+                f"test_dropout must be left out for a network without dropout, and {config.net} has no nn.Dropout at "
+                f"work with dropout {config.dropout:g}; leave --test-dropout out, or give --dropout"
+            )
+        self.dropping_logits = self._forward(training=False, dropping=True) if test_dropout else None
         self.seed_names = [f"{name}.seed" for name, m in modules.items() if isinstance(m, CountedDropout)]
         self.scratch_names = [f"{name}.arrivals" for name, m in modules.items() if isinstance(m, NormReLU)]
 
@@ -109,8 +118,11 @@ class Network:
             out[name] = tensor.detach().to(self.device, memory_format=layout, copy=True)
         return out
 
-    def _forward(self, *, training: bool) -> Forward:
+    def _forward(self, *, training: bool, dropping: bool = False) -> Forward:
         net = self._seeded(0).to(self.device).train(training)
+        for module in net.modules():
+            if dropping and isinstance(module, CountedDropout):
+                module.train()
         kind, low = self.device.type, self.config.precision == "bf16"
 
         def forward(tensors: Tensors, images: Tensor) -> Tensor:
@@ -141,6 +153,10 @@ class Network:
             f"the network of {self.config.net} must give logits of shape {shape}, a row for each image and a column "
             f"for each class, got {found}"
         )
+
+
+def _drops(module: nn.Module) -> bool:
+    return isinstance(module, CountedDropout) and module.rate > 0
 
 
 def _without_counters(net: nn.Module) -> nn.Module:

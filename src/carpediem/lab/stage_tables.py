@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from carpediem.lab.draws_tables import draws_tables
+from carpediem.lab.dropout_tables import dropout_tables
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import (
     Cell,
@@ -45,13 +46,14 @@ _NOTE = (
 def stage_tables(records: Iterable[RunRecord]) -> list[Table]:
     """For each setting of which runs have finished how each method fared, learning rate by learning rate.
 
-    Where a method and Random Batch were run with both kinds of draws, a table takes the two apart.
+    Where a method and Random Batch were run with both kinds of draws, a table takes the two apart; where runs were
+    also tested with dropout left on, one shows both errors.
     """
     groups = cells_by_setting(cell for cell in group_cells(records) if cell.runs)
     titles = setting_titles([group[0] for group in groups])
     made = []
     for title, cells in sorted(zip(titles, groups, strict=True), key=lambda pair: pair[0]):
-        made += [_table(title, cells), *draws_tables(title, cells)]
+        made += [_table(title, cells), *draws_tables(title, cells), *dropout_tables(title, cells)]
     return made
 
 

@@ -37,14 +37,17 @@ class Study:
         folder: made when it is not there.
         configs: the runs; one that the folder holds as done is not trained again.
         name: what the study is called.
+        test_dropout: whether every epoch is also tested with dropout left on.
 
     Attributes:
         own: the runs that are trained here: all of them, but for a `share`.
         command: what was called, for the study's description.
     """
 
-    def __init__(self, folder: Path, configs: Iterable[RunConfig], *, name: str = "study") -> None:
-        self.folder, self.name = folder, name
+    def __init__(
+        self, folder: Path, configs: Iterable[RunConfig], *, name: str = "study", test_dropout: bool = False
+    ) -> None:
+        self.folder, self.name, self.test_dropout = folder, name, test_dropout
         self.configs = list({config.hash: config for config in configs}.values())
         self.own = self.configs
         self.command = ["carpediem", *sys.argv[1:]]
@@ -87,7 +90,14 @@ class Study:
             data = self._checked_data(group[0], data_dir)
             self._check_net(group[0])
             source = place(data, group[0].normalisation, device)
-            network = Network(group[0], data.num_classes, data.in_channels, device, data_dir)
+            network = Network(
+                group[0],
+                data.num_classes,
+                data.in_channels,
+                device,
+                data_dir,
+                test_dropout=self.test_dropout,
+            )
             for config in group:
                 augmentation(config.augmentation)
             network.try_out(source.normalise(source.images_of([0, 0]).to(device).float()))

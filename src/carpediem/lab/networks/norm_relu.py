@@ -35,7 +35,8 @@ class NormReLU(nn.BatchNorm2d):
         counted = dropout if isinstance(dropout, CountedDropout) else None
         if takes_kernels(x, training=self.training):
             active = self._by_kernels(x, counted)
-            rest = None if dropout is counted else dropout
+            # The kernels drop in training alone.
+            rest = None if dropout is counted and self.training else dropout
         else:
             active, rest = torch.relu(super().forward(x)), dropout
         return active if rest is None else rest(active)
