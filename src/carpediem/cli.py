@@ -29,6 +29,7 @@ from carpediem.lab.overview import overview_table
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.publish import publish as publish_runs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
+from carpediem.lab.recipes import recipe as recipe_called
 from carpediem.lab.records import read_runs
 from carpediem.lab.report import Watch, write_report
 from carpediem.lab.session import chosen_device, chosen_precision, list_studies, table_text, train_and_show
@@ -46,6 +47,7 @@ SETTINGS = (
     "learning_rate",
     "dropout",
     "augmentation",
+    "weights",
     "image_size",
     "warm_up",
     "window",
@@ -126,7 +128,8 @@ Data = Annotated[
 Net = Annotated[
     str,
     typer.Option(
-        help="small-cnn, resnet-50, densenet-40-12, efficientnet-lite0, densenet-121, or module:function."
+        help="small-cnn, resnet-50 and densenet-40-12 (for small images), efficientnet-lite0, densenet-121, or "
+        "module:function."
     ),
 ]
 Recipe = Annotated[
@@ -135,7 +138,7 @@ Recipe = Annotated[
 ]
 Optimizer = Annotated[str, typer.Option(help="momentum or sgd.")]
 Epochs = Annotated[
-    int | None, typer.Option(help="How long to train. [default: the recipe's iterations]", min=1)
+    int | None, typer.Option(help="How long to train. [default: as long as the recipe]", min=1)
 ]
 Iterations = Annotated[int | None, typer.Option(help="How long to train, in steps.", min=1)]
 Out = Annotated[
@@ -162,7 +165,17 @@ TestDropout = Annotated[
     ),
 ]
 BatchSize = Annotated[int | None, typer.Option(help="[default: the recipe's]", min=1)]
-Rate = Annotated[float | None, typer.Option(help="Learning rate at the start. [default: the recipe's]")]
+Rate = Annotated[
+    float | None,
+    typer.Option("--learning-rate", "--lr", help="Learning rate at the start. [default: the recipe's]"),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="imagenet (efficientnet-lite0, densenet-121; the file is looked for with the data) or none. "
+        "[default: the recipe's]"
+    ),
+]
 Dropout = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
 Augmentation = Annotated[
     str | None, typer.Option(help="none, crop-flip or flip-jitter. [default: the recipe's]")
@@ -261,6 +274,7 @@ def _run_settings(
     learning_rate: Rate = None,
     dropout: Dropout = None,
     augmentation: Augmentation = None,
+    weights: Weights = None,
     image_size: ImageSize = None,
     warm_up: WarmUp = None,
     window: Window = None,
@@ -651,10 +665,12 @@ def _own_configs(
     """The runs that the options of `compare` and `train` describe."""
     if settings["epochs"] is not None and settings["iterations"] is not None:
         raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
+    recipe_name = settings["recipe"] or ("demo" if data == "digits" else "modern")
+    image_size = settings["image_size"] or recipe_called(recipe_name)["image_size"]
     return run_configs(
         data,
-        lab_data.open_data(data, data_dir, image_size=settings["image_size"]),
-        recipe_name=settings["recipe"] or ("demo" if data == "digits" else "modern"),
+        lab_data.open_data(data, data_dir, image_size=image_size),
+        recipe_name=recipe_name,
         methods=methods,
         seeds=seeds,
         precision=chosen_precision(device),

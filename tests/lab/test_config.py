@@ -235,8 +235,28 @@ def test_fine_tuning_has_the_papers_batch_and_constant_rate():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_makes_whole_configurations(name):
-    (config,) = configs(recipe_name=name, methods=["recency"], seeds=[0])
+    net = "efficientnet-lite0" if name == "fine-tuning" else "resnet-50"
+    (config,) = configs(recipe_name=name, net=net, methods=["recency"], seeds=[0])
     assert config.recipe == name
+
+
+def test_fine_tuning_of_ones_own_data_starts_from_weights_and_lasts_fifty_epochs():
+    for net, normalisation in (("efficientnet-lite0", "efficientnet"), ("densenet-121", "imagenet")):
+        (made,) = configs(recipe_name="fine-tuning", net=net, methods=["random"], seeds=[0])
+        assert (made.weights, made.normalisation) == ("imagenet", normalisation)
+        assert made.epochs(data().num_samples) == 50
+    (made,) = configs(
+        recipe_name="fine-tuning", net="efficientnet-lite0", methods=["random"], seeds=[0], weights="none"
+    )
+    assert made.weights is None
+
+
+def test_only_networks_with_known_weights_start_from_some():
+    asked = {"methods": ["random"], "seeds": [0]}
+    with pytest.raises(ValueError, match="weights must be none for resnet-50, got imagenet; take efficient"):
+        configs(recipe_name="fine-tuning", **asked)
+    with pytest.raises(ValueError, match="weights must be imagenet or none, got 'vgg'"):
+        configs(weights="vgg", **asked)
 
 
 def test_changing_a_recipe_that_was_handed_out_changes_no_other():

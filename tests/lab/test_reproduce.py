@@ -130,14 +130,37 @@ def test_the_index_comparison_records_the_uncertainties(reproduce, tmp_path):
         assert epoch["uncertainty"] == pytest.approx(mean, abs=1e-5)
 
 
-def test_fine_tuning_starts_from_the_trained_weights(reproduce, tmp_path):
-    class_folders(tmp_path / "data" / "flowers-102" / "train", count=6)
-    class_folders(tmp_path / "data" / "flowers-102" / "test", count=2)
+def trained_weights(folder):
+    """A file of weights for EfficientNet-Lite0, and what is in it."""
     with torch.random.fork_rng():
         torch.manual_seed(3)
         net = EfficientNetLite0(num_classes=1000, in_channels=3, dropout=0.0)
     arrays = {n: v.half().numpy() for n, v in net.state_dict().items() if "num_batches" not in n}
-    np.savez(tmp_path / "data" / "efficientnet_lite0.npz", **arrays)
+    np.savez(folder / "efficientnet_lite0.npz", **arrays)
+    return arrays
+
+
+def test_ones_own_images_are_fine_tuned_from_the_trained_weights_at_the_recipes_size(tmp_path, monkeypatch):
+    class_folders(tmp_path / "photos", count=10)
+    arrays = trained_weights(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    options = ["--net", "efficientnet-lite0", "--recipe", "fine-tuning", "--data-dir", ".", "--out", "one"]
+    options += ["--method", "random", "--batch-size", "8", "--epochs", "11"]
+    with pytest.raises(SystemExit) as ended:
+        app(["train", "--data", "./photos", *options])
+    assert not ended.value.code
+    (run,) = read_runs(tmp_path / "one")
+    assert (run.config["weights"], run.config["image_size"]) == ("imagenet", 96)
+    state = load_checkpoint(tmp_path / "one" / "runs" / run.hash / "checkpoint.pt")
+    found = state["parameters"]["_conv_head.weight"]
+    began = torch.from_numpy(arrays["_conv_head.weight"]).float()
+    assert 0 < (found - began).abs().mean() < 0.1 * began.abs().mean()
+
+
+def test_fine_tuning_starts_from_the_trained_weights(reproduce, tmp_path):
+    class_folders(tmp_path / "data" / "flowers-102" / "train", count=6)
+    class_folders(tmp_path / "data" / "flowers-102" / "test", count=2)
+    arrays = trained_weights(tmp_path / "data")
     reproduce(*tiny("fine-tuning", batch=12, size=32), "--datasets", "flowers-102")
     runs = finished("fine-tuning")
     assert {run.config["method"] for run in runs} == METHODS

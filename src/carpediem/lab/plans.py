@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
-from carpediem.lab.data import FolderData, ImageData, open_data, plain_name
+from carpediem.lab.data import NORMALISATIONS, FolderData, ImageData, open_data, plain_name
 from carpediem.lab.methods import build_selector
 from carpediem.lab.networks import fingerprint, takes_dropout
-from carpediem.lab.recipes import recipe
+from carpediem.lab.recipes import EPOCHS, recipe
 from carpediem.lab.records import RunRecord
 
 ALL_METHODS = ("random", "online", "active", "recency")
@@ -56,8 +56,7 @@ class Plan:
 _SMALL_IMAGES = ("mnist", "cifar10", "cifar100")
 _DENSENET_121 = {
     "net": "densenet-121",
-    "weights": "imagenet",
-    "normalisation": "imagenet",
+    "normalisation": NORMALISATIONS["densenet-121"],
     "image_size": 224,
 }
 PLANS: dict[str, Plan] = {
@@ -71,11 +70,11 @@ PLANS: dict[str, Plan] = {
         "momentum",
         ("mit67", "food100", "flowers-102"),
         recipe="fine-tuning",
-        epochs=50,
+        epochs=EPOCHS["fine-tuning"],
         by_data={
             "mit67": _DENSENET_121,
             "food100": _DENSENET_121,
-            "flowers-102": {"net": "efficientnet-lite0", "weights": "imagenet"},
+            "flowers-102": {"net": "efficientnet-lite0"},
         },
     ),
     "pressure-ablation": Plan(
@@ -180,7 +179,7 @@ def run_configs(
     """One configuration for every seed, method and variation.
 
     Args:
-        epochs: sets the iterations by whole epochs.
+        epochs: sets the iterations by whole epochs. [default: the recipe's, where it has no iterations]
         changes: settings that differ from the recipe; None leaves the recipe's.
     """
     if changes.get("dropout") is not None and not takes_dropout(net):
@@ -190,11 +189,16 @@ def run_configs(
         )
     plain = recipe(recipe_name)
     settings = plain | {name: value for name, value in changes.items() if value is not None}
+    settings["weights"] = _weights(net, changes.get("weights"), plain["weights"])
+    if settings["weights"] is not None and changes.get("normalisation") is None:
+        settings["normalisation"] = NORMALISATIONS[net]
     if settings["batch_size"] > data.num_samples:
         raise ValueError(
             f"batch_size must be at most the {data.num_samples} training samples of {data_name}, "
             f"got {settings['batch_size']}"
         )
+    if epochs is None and changes.get("iterations") is None:
+        epochs = EPOCHS.get(recipe_name)
     if epochs is not None:
         settings["iterations"] = epochs * (data.num_samples // settings["batch_size"])
     base = {
@@ -222,6 +226,21 @@ def run_configs(
                 build_selector(config, data.num_samples, data.num_classes, "cpu")
                 configs[config.hash] = config
     return list(configs.values())
+
+
+def _weights(net: str, asked_for: str | None, usual: str | None) -> str | None:
+    """What a network starts from: as asked for, or as its recipe has it; a user's own brings its own."""
+    chosen = asked_for or (None if ":" in net else usual)
+    if chosen in (None, "none"):
+        return None
+    if chosen != "imagenet":
+        raise ValueError(f"weights must be imagenet or none, got {chosen!r}")
+    if net not in NORMALISATIONS:
+        raise ValueError(
+            f"weights must be none for {net}, got {chosen}; take {' or '.join(NORMALISATIONS)}, or say --weights none "
+            "to start from random ones"
+        )
+    return chosen
 
 
 def plan_configs(

@@ -44,6 +44,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 2e-4,
         "decay": "constant",
         "augmentation": "none",
+        "weights": "imagenet",
         "normalisation": "efficientnet",
         "image_size": 96,
     },
@@ -57,6 +58,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "draws": "systematic",
     },
 }
+
+EPOCHS = {"fine-tuning": 50}  # where a recipe's length is given in these
 
 
 def departures(config: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

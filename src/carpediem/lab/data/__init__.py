@@ -18,11 +18,12 @@ from .find import find_data, places
 from .folders import list_folder
 from .registry import SOURCES
 from .resize import resized
-from .weights import find_weights
+from .weights import NORMALISATIONS, find_weights
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "DOWNLOADS",
+    "NORMALISATIONS",
     "SOURCES",
     "Availability",
     "DataError",

@@ -10,6 +10,8 @@ FILES = {
     "efficientnet-lite0": ("efficientnet_lite0.npz",),
     "densenet-121": ("densenet121-a639ec97.pth", "densenet121.pth"),
 }
+# How the images were normalised that they were trained on.
+NORMALISATIONS = {"efficientnet-lite0": "efficientnet", "densenet-121": "imagenet"}
 
 
 def find_weights(net: str, data_dir: Path | None = None) -> Path:
@@ -27,5 +29,9 @@ def find_weights(net: str, data_dir: Path | None = None) -> Path:
 
     expected = " or ".join(FILES[net])
     return find_data(
-        f"the ImageNet weights of {net}", locate, expected=expected, downloadable=False, data_dir=data_dir
+        f"the file of {net}'s ImageNet weights",
+        locate,
+        expected=expected,
+        downloadable=False,
+        data_dir=data_dir,
     )
