@@ -1,7 +1,9 @@
 """What is refused: at the call that brings it in, by a message with the argument, the rule and the value."""
 
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -371,3 +373,15 @@ def test_a_method_that_learns_nothing_needs_no_observations():
     sampler = AdaptiveSampler(RandomBatch(20, 2, 3), batch_size=5)
     for _ in range(3):
         list(sampler)
+
+
+def test_integers_of_numpy_are_integers():
+    labels = np.arange(20) % 4
+    selector = RecencyBias(np.int64(20), labels.max() + 1, np.int32(12))
+    sampler = AdaptiveSampler(selector, batch_size=np.int16(5), seed=np.uint8(3))
+    plain = AdaptiveSampler(RecencyBias(20, 4, 12), batch_size=5, seed=3)
+    assert list(sampler) == list(plain)
+    assert repr(sampler) == repr(plain)
+    assert json.dumps(sampler.state_dict()) == json.dumps(plain.state_dict())
+    with pytest.raises(TypeError, match=r"num_classes must be an integer, got np\.True_"):
+        RecencyBias(20, np.True_, 12)

@@ -9,7 +9,7 @@ from safetensors.torch import load, save
 
 from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
 from carpediem.testing import same_state
-from reference.selectors import EPOCHS, SAMPLES, SELECTORS, observe_epoch, steps
+from reference.selectors import CLASSES, EPOCHS, SAMPLES, SELECTORS, observe_epoch, steps
 
 BATCH = 8
 every_selector = pytest.mark.parametrize("make", SELECTORS, ids=lambda make: make.__name__)
@@ -351,3 +351,32 @@ def test_what_is_left_for_too_few_ranks_is_the_next_epoch():
     four.load_state_dict(one.state_dict())
     assert four.epoch == 1
     assert len(four.next_epoch()) == 2
+
+
+def test_a_state_from_inside_an_epoch_of_another_kind_of_device_is_refused():
+    sampler = AdaptiveSampler(RandomBatch(24, 2, 3), batch_size=8)
+    state = sampler.state_dict() | {"device": "cuda", "position": 8}
+    with pytest.raises(
+        ValueError, match=r"inside an epoch on device='cuda', .* device='cpu'; continue on cuda"
+    ):
+        sampler.load_state_dict(state)
+    sampler.load_state_dict(state | {"position": 0})
+    independent = AdaptiveSampler(RandomBatch(24, 2, 3), batch_size=8, draws="independent")
+    independent.load_state_dict(state | {"draws": "independent"})
+
+
+def test_an_interrupted_refresh_leaves_the_epoch_as_it_was(monkeypatch):
+    selector = RecencyBias(SAMPLES, CLASSES, EPOCHS, window=1, warm_up=1)
+    for epoch in range(3):
+        selector.refresh(epoch)
+        observe_epoch(selector, epoch)
+    before = selector.state_dict()
+    assert before["distribution.kind"] == "levels"
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selector.history, "levels", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        selector.refresh(3)
+    assert same_state(before, selector.state_dict())

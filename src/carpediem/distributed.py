@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from carpediem.core.history import rounds
 from carpediem.sampler import AdaptiveSampler
 from carpediem.selectors.base import INTEGERS, Selector
 
@@ -67,7 +68,8 @@ class Journal:
 
     def __init__(self, selector: Selector, group: dist.ProcessGroup | None = None) -> None:
         self._selector, self._group = selector, group
-        self._notes: list[tuple[Tensor, Tensor]] = []
+        self._notes: list[tuple[int, Tensor, Tensor]] = []
+        self._steps = 0
 
     def __len__(self) -> int:
         """Steps noted since the last exchange."""
@@ -75,7 +77,17 @@ class Journal:
 
     def note(self, indices: Tensor, values: Tensor) -> None:
         """Write one step down."""
-        self._notes.append((indices.clone(), values.clone()))
+        self._notes.append((self._steps, indices.clone(), values.clone()))
+        self._steps += 1
+
+    def pass_over(self) -> None:
+        """Count a step of which nothing is kept, so that the next ones stay beside those of the other ranks."""
+        self._steps += 1
+
+    def clear(self) -> None:
+        """Forget the steps since the last exchange."""
+        self._notes.clear()
+        self._steps = 0
 
     def exchange(self) -> None:
         """Take in the notes of all ranks, the same on each."""
@@ -86,22 +98,26 @@ class Journal:
                 "the ranks could not exchange what they observed; one of them has stopped, or is at another place in "
                 f"its program. Start all of them again from their last checkpoint. ({error})"
             ) from error
-        self._notes.clear()
+        self.clear()
         rows, dtype = gathered
         if dtype is None:
             return
-        # By step; inside a step rank after rank, whichever of them was faster.
+        # By step; inside a step rank after rank, whichever of them was faster. Without what devices have dropped.
+        rows = rows[:, rows[1] < self._selector.num_samples]
         _, indices, bits = rows[:, rows[0].sort(stable=True).indices]
         values = (bits.view(torch.float64) if dtype.is_floating_point else bits).to(dtype)
-        self._selector.keep(indices.to(self._selector.device), values.to(self._selector.device))
+        for part in [slice(None)] if self._selector.keeps_repeats else rounds(indices):
+            self._selector.keep(
+                indices[part].to(self._selector.device), values[part].to(self._selector.device)
+            )
 
     def _packed(self) -> tuple[Tensor, int]:
         """The notes as rows of integers, step, index and the value's bits; and the number of the values' type."""
         if not self._notes:
             return torch.empty(3, 0, dtype=torch.int64), -1
-        steps = torch.cat([torch.full_like(indices, step) for step, (indices, _) in enumerate(self._notes)])
-        indices = torch.cat([indices for indices, _ in self._notes])
-        values = torch.cat([values for _, values in self._notes])
+        steps = torch.cat([torch.full_like(indices, step) for step, indices, _ in self._notes])
+        indices = torch.cat([indices for _, indices, _ in self._notes])
+        values = torch.cat([values for _, _, values in self._notes])
         wide = (
             values.to(torch.float64).view(torch.int64)
             if values.is_floating_point()
@@ -115,10 +131,17 @@ class Journal:
         Two collectives, however many steps.
         """
         device, world = _wire(self._group), dist.get_world_size(self._group)
-        head = torch.tensor([mine.shape[1], kind], device=device)
+        handed_in = self._selector.handed_in()
+        name = 0 if handed_in is None else int(_digest(handed_in), base=16)
+        head = torch.tensor([mine.shape[1], kind, name], device=device)
         heads = [torch.zeros_like(head) for _ in range(world)]
         dist.all_gather(heads, head, group=self._group)
-        lengths, kinds = zip(*(h.tolist() for h in heads), strict=True)
+        lengths, kinds, names = zip(*(h.tolist() for h in heads), strict=True)
+        if other := next((rank for rank, theirs in enumerate(names) if theirs != names[0]), None):
+            raise ValueError(
+                f"what {type(self._selector).__name__} is handed in must be the same on all ranks, rank 0 and rank "
+                f"{other} hold different values; hand those of all samples to every rank"
+            )
         if not max(lengths):
             return mine, None
         padded = torch.zeros(len(mine), max(lengths), dtype=torch.int64, device=device)
@@ -137,7 +160,9 @@ def _settings(sampler: AdaptiveSampler | Selector) -> dict[str, Any]:
     state = sampler.state_dict()
     del state["state.faults"]  # which each rank counts for itself
     return {
-        f"selector.{name}": _digest(_kept(value, sampler.num_samples)) if isinstance(value, Tensor) else value
+        f"selector.{name}": f"tensor {_digest(_kept(value, sampler.num_samples))}"
+        if isinstance(value, Tensor)
+        else value
         for name, value in state.items()
     }
 
@@ -151,9 +176,9 @@ def _kept(tensor: Tensor, num_samples: int) -> Tensor:
 
 
 def _digest(tensor: Tensor) -> str:
-    """A short name for what a tensor holds, such as the user's own weights."""
+    """A short name for what a tensor holds, such as the user's own weights: twelve hexadecimal digits."""
     held = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-    return f"tensor {hashlib.sha256(held.data).hexdigest()[:12]}"
+    return hashlib.sha256(held.data).hexdigest()[:12]
 
 
 def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | None) -> None:

@@ -59,8 +59,8 @@ class AdaptiveSampler(Sampler[int]):
     ) -> None:
         if not isinstance(selector, Selector):
             raise TypeError(f"selector must be a carpediem.Selector, got {type(selector).__name__}")
-        check_integer("batch_size", batch_size, at_least=1)
-        check_integer("seed", seed, at_least=0)
+        batch_size = check_integer("batch_size", batch_size, at_least=1)
+        seed = check_integer("seed", seed, at_least=0)
         if batch_size > selector.num_samples:
             raise ValueError(
                 f"batch_size must be at most num_samples = {selector.num_samples}, a batch holds a sample once, "
@@ -77,8 +77,8 @@ class AdaptiveSampler(Sampler[int]):
 
     def share(self, rank: int, world_size: int) -> None:
         """Say which share of each batch is this process's, where that is known only after the sampler was made."""
-        check_integer("world_size", world_size, at_least=1)
-        check_integer("rank", rank, at_least=0)
+        world_size = check_integer("world_size", world_size, at_least=1)
+        rank = check_integer("rank", rank, at_least=0)
         if self.batch_size % world_size:
             raise ValueError(
                 f"batch_size must be a multiple of world_size = {world_size} (it is the batch of all ranks "
@@ -122,7 +122,7 @@ class AdaptiveSampler(Sampler[int]):
         Said of an epoch that is being drawn, it lets the next iteration draw that one again from its start: a
         framework may begin an epoch's iteration twice. Once drawn to its end, the epoch is followed by the next.
         """
-        check_integer("epoch", epoch, at_least=0)
+        epoch = check_integer("epoch", epoch, at_least=0)
         if self._reading is not None and self._reading[0] != epoch:
             self._reading = None  # an iteration of another epoch that was left halfway is over
         if epoch != self._next[0]:
@@ -208,15 +208,18 @@ class AdaptiveSampler(Sampler[int]):
 
         Args:
             position: how many indices of this epoch, over all ranks, have been trained on. Needed only where a
-                DataLoader with workers has drawn ahead of training: `steps_done * batch_size`. At an epoch's end
-                that is N, not 0 of the next epoch.
+                DataLoader with workers has drawn ahead of training: this epoch's steps times `batch_size`. At an
+                epoch's end that is N, not 0 of the next epoch.
         """
         epoch, drawn = self._place()
         if position is not None:
-            check_integer("position", position, at_least=0)
+            position = check_integer("position", position, at_least=0)
             # A last batch that is not full counts as one: steps times batch size may step over the end.
             if position >= self.selector.num_samples + self.batch_size:
-                raise ValueError(f"position must be at most {self.selector.num_samples}, got {position}")
+                raise ValueError(
+                    f"position must be at most {self.selector.num_samples}, got {position}; count the steps of this "
+                    "epoch alone"
+                )
             # Where workers have drawn the epoch to its end, training is still inside the one before.
             epoch = self.selector.epoch if self.selector.epoch >= 0 else epoch
             epoch, drawn = (epoch + 1, 0) if position >= self._drawn_in_all else (epoch, position)
@@ -227,6 +230,7 @@ class AdaptiveSampler(Sampler[int]):
             "batch_size": self.batch_size,
             "draws": self.draws,
             "num_samples": self.selector.num_samples,
+            "device": self.selector.device.type,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -243,6 +247,12 @@ class AdaptiveSampler(Sampler[int]):
                     f"the state holds {name}={state[name]!r}, this sampler {name}={own[name]!r}; build it with "
                     f"{name}={state[name]!r}"
                 )
+        # Another kind of device deals a systematic epoch otherwise: samples would come twice, others not at all.
+        if state["position"] and self.draws == "systematic" and state["device"] != own["device"]:
+            raise ValueError(
+                f"the state was taken inside an epoch on device={state['device']!r}, this selector has "
+                f"device={own['device']!r}; continue on {state['device']}, or from the start of an epoch"
+            )
         if state["position"] >= own["num_samples"]:
             raise ValueError(
                 f"position must be less than num_samples = {own['num_samples']}, the state holds {state['position']}"

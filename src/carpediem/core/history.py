@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -116,6 +118,18 @@ def last_of_each(indices: Tensor, dropped: int) -> Tensor:
     """
     repeats = _repeats(indices)
     return indices if repeats is None else torch.where(repeats[1] == 0, indices, dropped)
+
+
+def rounds(indices: Tensor) -> Iterator[Tensor]:
+    """Where the first occurrence of each index stands, then the second of those that have one, and so on.
+
+    >>> [part.tolist() for part in rounds(torch.tensor([3, 5, 3]))]
+    [[0, 1], [2]]
+    """
+    repeats = _repeats(indices)
+    before = torch.zeros_like(indices) if repeats is None else repeats[0]
+    for number in range(int(before.max()) + 1 if len(before) else 0):
+        yield (before == number).nonzero().flatten()
 
 
 def _repeats(indices: Tensor) -> tuple[Tensor, Tensor] | None:

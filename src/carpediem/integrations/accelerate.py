@@ -113,7 +113,6 @@ def checkpoint(sampler: AdaptiveSampler, *, inside: bool) -> dict[str, Any]:
 
 def restore(sampler: AdaptiveSampler, state: dict[str, Any]) -> None:
     """Continue at the start of the epoch in which a `checkpoint` was taken. Every process calls it."""
-    merge(sampler)  # away with the notes of steps that are undone by this
     sampler.selector.load_state_dict(state["selector"])
     sampler.load_state_dict(state["sampler"])
 

@@ -25,6 +25,8 @@ class ActiveBias(Selector):
             `loss_weights`), as the authors' released code does.
     """
 
+    keeps_repeats = True
+
     def __init__(
         self,
         num_samples: int,

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,6 +30,12 @@ class Journal(Protocol):
 
     def note(self, indices: Tensor, values: Tensor) -> None:
         """Write one step down."""
+
+    def pass_over(self) -> None:
+        """Count a step of which nothing is kept."""
+
+    def clear(self) -> None:
+        """Forget the steps that wait."""
 
     def exchange(self) -> None:
         """Take in the steps of all processes."""
@@ -58,11 +65,14 @@ class Selector(ABC):
         draws: how an epoch should be drawn unless the sampler is told otherwise.
         journal: set by `carpediem.distributed.synchronise`; None in a program of one process.
         learns: whether it goes by what it observes; a program that never calls `observe` is then warned.
+        keeps_repeats: whether `keep` takes many steps in one call, in which a sample may occur again and the later
+            value counts as the later step. Else several ranks' steps come in calls without such repeats.
     """
 
     draws: Draws = "systematic"
     journal: Journal | None = None
     learns: bool = True
+    keeps_repeats: bool = False
     _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")
 
     def __init__(
@@ -79,12 +89,12 @@ class Selector(ABC):
     ) -> None:
         if unknown:
             raise TypeError(_no_argument(type(self), next(iter(unknown))))
-        check_integer("num_samples", num_samples, at_least=1)
+        num_samples = check_integer("num_samples", num_samples, at_least=1)
         if num_classes is not None:
-            check_integer("num_classes", num_classes, at_least=2)
+            num_classes = check_integer("num_classes", num_classes, at_least=2)
         if epochs is not None:
-            check_integer("epochs", epochs, at_least=1)
-        check_integer("warm_up", warm_up, at_least=0)
+            epochs = check_integer("epochs", epochs, at_least=1)
+        warm_up = check_integer("warm_up", warm_up, at_least=0)
         if on_nonfinite not in ("raise", "skip"):
             raise ValueError(f"on_nonfinite must be 'raise' or 'skip', got {on_nonfinite!r}")
         self.num_samples, self.num_classes, self.epochs = num_samples, num_classes, epochs
@@ -118,9 +128,10 @@ class Selector(ABC):
         """Take in what was measured.
 
         Args:
-            indices: (b,), int64, on `device`; an index that occurs again is a later step of that sample. On
-                an accelerator a batch that must not be kept has index `num_samples` throughout: give every tensor
-                of `add_state` one row more to drop it into.
+            indices: (b,), int64, on `device`; one occurs again where a batch holds a sample twice, or with
+                `keeps_repeats` where it is a later step of that sample. On an accelerator a batch that must not be
+                kept has index `num_samples` throughout: give every tensor of `add_state` one row more to drop it
+                into.
             values: (b,), what `measure` returned.
         """
 
@@ -130,6 +141,10 @@ class Selector(ABC):
 
     def loss_weights(self, indices: Tensor) -> Tensor | None:
         """Weights for the loss of each sample of a batch, for methods that re-weight; else None."""
+        return None
+
+    def handed_in(self) -> Tensor | None:
+        """What the training program hands in by itself, which must be the same on every rank; None if nothing."""
         return None
 
     def rebuild(self, state: dict[str, Any]) -> Distribution:
@@ -180,6 +195,7 @@ class Selector(ABC):
         if len(targets) != len(indices):
             raise ValueError(f"targets must be as many as indices = {len(indices)}, got {len(targets)}")
         if len(indices) == 0:
+            self._pass_over()
             return
         # Towards the host a copy must be waited for, or it would be read before it is there.
         aside = self.device.type != "cpu"
@@ -196,16 +212,22 @@ class Selector(ABC):
                         "on_nonfinite='skip' passes over such batches and counts them"
                     )
                 self._faults[0] += 1
+                self._pass_over()
                 return
         else:
             indices, targets = self._masked(indices, logits, targets)
         values = self.measure(logits, targets)
         if values is None:
-            return
-        if self.journal is None:
+            self._pass_over()
+        elif self.journal is None:
             self.keep(indices, values)
         else:
             self.journal.note(indices, values)
+
+    def _pass_over(self) -> None:
+        """Nothing is kept of a step."""
+        if self.journal is not None:
+            self.journal.pass_over()
 
     def _masked(self, indices: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Indices and targets, the indices `num_samples` throughout for a batch to drop: checked without waiting."""
@@ -323,14 +345,17 @@ class Selector(ABC):
         for name, tensor in self._tensors.items():
             tensor.copy_(state[f"state.{name}"])
         self._distribution, self.epoch, self._was_told = distribution, state["epoch"], True
+        if self.journal is not None:  # its steps are undone by this
+            self.journal.clear()
 
 
-def check_integer(name: str, value: object, *, at_least: int) -> None:
-    """Refuse what is not an integer of at least `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, int):
+def check_integer(name: str, value: object, *, at_least: int) -> int:
+    """The value as a plain integer; refuses what is none, or less than `at_least`. NumPy's integers are some."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
+    return int(value)
 
 
 def at_least_float32(logits: Tensor) -> Tensor:

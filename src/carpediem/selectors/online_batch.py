@@ -32,6 +32,8 @@ class OnlineBatch(Selector):
             whole training set before each epoch, handed in with `set_losses`, as the authors' released code does.
     """
 
+    keeps_repeats = True
+
     def __init__(
         self,
         num_samples: int,
@@ -83,6 +85,9 @@ class OnlineBatch(Selector):
             )
         values, where = placed_values("values", values, indices, self.num_samples, self.device)
         self._loss[where] = values.float()
+
+    def handed_in(self) -> Tensor | None:
+        return self._loss[:-1] if self.losses == "evaluate" else None
 
     def pressure_at(self, epoch: int) -> float | None:
         """The pressure s of an epoch; None during warm-up."""

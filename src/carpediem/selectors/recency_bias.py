@@ -30,6 +30,8 @@ class RecencyBias(Selector):
     (10, 100.0, 10)
     """
 
+    keeps_repeats = True
+
     def __init__(
         self,
         num_samples: int,
@@ -42,7 +44,7 @@ class RecencyBias(Selector):
         warm_up: int = 10,
         **common: Any,
     ) -> None:
-        check_integer("window", window, at_least=1)
+        window = check_integer("window", window, at_least=1)
         super().__init__(
             num_samples,
             num_classes,
@@ -78,6 +80,12 @@ class RecencyBias(Selector):
         pressure = self._schedule(epoch)
         if pressure == 1:
             return Uniform(self.num_samples, self.device)
-        # The distribution of the epoch before makes room for its successor.
+        # The distribution of the epoch before makes room for its successor, but for a byte a sample: an interrupted
+        # refresh, which some program may save the state after, leaves all as it was.
+        before = self._distribution.state_dict()
         self._distribution = Uniform(self.num_samples, self.device)
-        return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
+        try:
+            return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
+        except BaseException:
+            self._distribution = self.rebuild(before)
+            raise

@@ -56,6 +56,9 @@ class WeightedBatch(Selector):
             )
         self._weights.copy_(new)
 
+    def handed_in(self) -> Tensor:
+        return self._weights
+
     def measure(self, logits: Tensor, targets: Tensor) -> None:
         """The weights come from the user alone."""
 
