@@ -34,7 +34,7 @@ unit: venv
 	$(BIN)/pytest -n 2
 
 demo: $(LAB)
-	OMP_NUM_THREADS=1 $(BIN)/carpediem compare --out demo  # with more, tiny networks crawl on a busy machine
+	$(BIN)/carpediem compare --out demo
 	@echo "the report, to open in a browser:"
 	@$(BIN)/carpediem report demo
 

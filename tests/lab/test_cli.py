@@ -118,7 +118,10 @@ def test_the_demo_compares_the_methods_and_writes_what_it_says(tmp_path):
         assert float(row.split()[2]) == pytest.approx(sum(bests) / 2, abs=0.006)
         # One line a finished run while it goes on.
         assert len(re.findall(rf"^{name}, seed [01]: best test error", done.stderr, re.M)) == 2
-    assert len(done.stderr.splitlines()) == 8
+    first, note, *lines = done.stderr.splitlines()
+    assert first == "trains 8 runs of 12 epochs, each of 3 batches of 256"
+    assert note.startswith("note: an epoch of so few batches leaves little to select")
+    assert len(lines) == 8
     assert "Test error by epoch: digits, small-cnn, momentum" in done.stdout
     *_, last = done.stdout.splitlines()
     assert last.startswith("written to demo: runs/, tables.md, figures/")
@@ -246,7 +249,10 @@ def test_ctrl_c_leaves_a_study_that_the_same_command_continues(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert err.decode() == "stopped: the same command continues where it was\n"
+    assert err.decode().splitlines() == [
+        "trains 4 runs of 9 epochs, each of 14 batches of 64",
+        "stopped: the same command continues where it was",
+    ]
     before = {run.hash: run.epochs for run in read_runs(tmp_path / "study")}
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -367,6 +373,27 @@ def test_users_own_data_and_network_are_found_in_the_current_folder(tmp_path):
     runs = read_runs(tmp_path / "runs" / "compare-own_code-data-own_code-net")
     assert {r.config["net"] for r in runs} == {"own_code:net"}
     assert all(r.finished for r in runs)
+
+
+def test_it_is_said_how_much_there_is_to_train(call):
+    options = ["train", "--method", "random", "--epochs", "2"]
+    _, _, err = call(*options, "--out", "one")
+    assert err.splitlines()[0] == "trains 1 run of 2 epochs, each of 14 batches of 64"
+    _, _, err = call(*options, "--out", "one")
+    assert "trains" not in err, "it is done"
+    _, _, err = call(*options, "--batch-size", "300", "--out", "two")
+    assert err.splitlines()[:2] == [
+        "trains 1 run of 2 epochs, each of 2 batches of 300",
+        "note: an epoch of so few batches leaves little to select; a smaller --batch-size gives more of them",
+    ]
+
+
+def test_runs_that_were_trained_without_a_second_test_are_told_of(call):
+    options = ["train", *QUICK[2:], "--out", "before"]
+    call(*options)
+    code, _, err = call(*options, "--test-dropout")
+    assert code == 0
+    assert "1 of these runs were trained without --test-dropout before" in err
 
 
 def test_dropout_can_be_left_on_in_a_second_test_of_every_epoch(call, tmp_path):
@@ -665,7 +692,7 @@ def test_a_folder_with_other_settings_keeps_them_in_its_table_and_says_so(call, 
         (["report", "study", "--out", "r.pdf"], "--out must end in .html, got r.pdf"),
         (["compare", "--out", "own_code.py"], "--out must be a folder, got the file own_code.py"),
         (["compare", "--out", "own_code.py/x"], "own_code.py/x cannot be written: .*; choose another --out"),
-        (["figures", "study"], "records must hold at least one finished run"),
+        (["figures", "study"], "there is no run yet; carpediem compare trains some"),
         (["tables", "study", "--stages"], "no run has finished in study, so there is nothing to show; "),
         (["tables", "study", "--overview"], "no run has finished in study, so there is nothing to show; "),
         (["tables", "study", "--measured"], "no run has finished in study, so there is nothing to show; "),

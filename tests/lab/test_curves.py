@@ -176,7 +176,7 @@ def test_curves_are_of_finished_runs_alone(tmp_path):
     records = [run("random", 0), run("random", 1, epochs=3, done=False)]
     (cell,) = group_cells(records)
     assert len(convergence_figure([cell]).axes[0].get_lines()[0].get_xdata()) == 8
-    with pytest.raises(ValueError, match="records must hold at least one finished run"):
+    with pytest.raises(ValueError, match="no run of 1 has finished yet"):
         write_curves(records[1:], tmp_path)
     with pytest.raises(ValueError, match="cells must hold at least one finished run"):
         convergence_figure([])

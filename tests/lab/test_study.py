@@ -353,8 +353,12 @@ def test_without_a_checkpoint_there_is_neither_state_nor_complaint(tmp_path):
     assert latest_checkpoint(tmp_path / "checkpoint.pt") == (None, [])
 
 
-def test_a_run_that_diverges_is_trained_to_its_end_like_the_others(make_configs, read_study, tmp_path):
-    Study(tmp_path, make_configs("random", "recency", learning_rate=1e30)).train()
+@pytest.mark.parametrize("changes", [{}, {"losses": "evaluate"}], ids=str)
+def test_a_run_that_diverges_is_trained_to_its_end_like_the_others(
+    make_configs, read_study, tmp_path, changes
+):
+    methods = ("random", "online" if changes else "recency")
+    Study(tmp_path, make_configs(*methods, learning_rate=1e30, **changes)).train()
     runs = read_study(tmp_path)
     assert len(runs) == 2
     assert all(len(epochs) == 5 for epochs in runs.values())
@@ -380,6 +384,21 @@ def test_the_records_of_a_run_that_diverges_are_json_that_readers_and_curves_tak
     assert all(render_text(table) for table in all_tables(runs))
     for run in runs:
         assert write_events(study.folder / "runs" / run.hash).is_file()
+
+
+@pytest.mark.parametrize(("net", "expected"), [("small-cnn", 1), ("resnet-50", 2)])
+def test_small_networks_train_with_one_thread_and_others_with_torchs_own(
+    make_configs, tmp_path, net, expected
+):
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        study = Study(tmp_path, make_configs("random", net=net))
+        study.train(on_epoch=lambda *_: seen.append(torch.get_num_threads()))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {expected}
 
 
 def test_a_run_that_diverges_goes_on_where_it_was(make_configs, read_study, tmp_path):

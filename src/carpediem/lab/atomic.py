@@ -21,6 +21,10 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # as where the disk is full
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

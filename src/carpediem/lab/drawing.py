@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carpediem.lab.atomic import write_whole, writing_out
-from carpediem.lab.records import RunRecord
+from carpediem.lab.records import RunRecord, none_finished
 from carpediem.lab.results import Cell, cells_by_setting, group_cells
 from carpediem.lab.titles import config_title, setting_name
 
@@ -35,9 +35,10 @@ def comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
     Raises:
         ValueError: no run has finished.
     """
+    records = list(records)
     groups = cells_by_setting(cell for cell in group_cells(records) if cell.runs)
     if not groups:
-        raise ValueError("records must hold at least one finished run, got none")
+        raise none_finished(len(records))
     return sorted(groups, key=lambda cells: (setting_name(cells[0].config), cells[0].setting))
 
 

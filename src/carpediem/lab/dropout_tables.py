@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, baseline_of, best_error, estimate, method_name, paired_difference
+from carpediem.lab.results import Cell, baseline_of, estimate, method_name, paired_difference
 from carpediem.lab.table import Column, Table, Value
 
 _FIELD = "test_error_dropout"
@@ -16,9 +18,9 @@ _COLUMNS = (
     Column("seeds", "Seeds", "count"),
 )
 _NOTE = (
-    "The same trainings, tested twice after every epoch: as usual, and with activations dropped as in training. Best: "
-    "the lowest of a run's tests of that kind. Differences: seed by seed, to Random Batch drawn alike where that was "
-    "run, with their 95% confidence interval (Student's t); below 0 is better."
+    "The same trainings, tested twice after an epoch: as usual, and with activations dropped as in training. Best: the "
+    "lowest of a run's tests of that kind, over the epochs with both. Differences: seed by seed, to Random Batch drawn "
+    "alike where that was run, with their 95% confidence interval (Student's t); below 0 is better."
 )
 
 
@@ -32,21 +34,27 @@ def dropout_tables(title: str, cells: list[Cell]) -> list[Table]:
     tested = [
         Cell(cell.setting, cell.selection, runs, ())
         for cell in cells
-        if (runs := tuple(run for run in cell.runs if _FIELD in run.epochs[-1]))
+        if (runs := tuple(run for run in cell.runs if is_tested_with_dropout(run)))
     ]
     rows = [_row(cell, tested) for cell in tested]
     return [Table(f"Dropout left on: {title}", _NOTE, _COLUMNS, rows)] if rows else []
 
 
+def is_tested_with_dropout(run: RunRecord) -> bool:
+    """Whether its last epoch was tested in both ways."""
+    return _FIELD in run.epochs[-1]
+
+
 def _row(cell: Cell, cells: list[Cell]) -> tuple[Value, ...]:
     baseline = baseline_of(cell, cells)
     found: list[Value] = []
-    for measure in (best_error, _best_with_dropout):
+    for name in ("test_error", _FIELD):
+        measure = partial(_best, name=name)
         difference = None if baseline in (None, cell) else paired_difference(cell, baseline, measure)
         found += [estimate([measure(run) for run in cell.runs]), difference]
     return (method_name(cell, cells), *found, len(cell.runs))
 
 
-def _best_with_dropout(run: RunRecord) -> float:
-    """The lowest error with dropout left on; epochs that were tested without it, before a stop, are passed over."""
-    return min(float(epoch[_FIELD]) for epoch in run.epochs if _FIELD in epoch)
+def _best(run: RunRecord, name: str) -> float:
+    """The lowest error of that kind; epochs that were tested in one way alone, before a stop, are passed over."""
+    return min(float(epoch[name]) for epoch in run.epochs if _FIELD in epoch)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.config import METHODS
 from carpediem.lab.plans import parse_method
-from carpediem.lab.records import RunRecord, no_run_yet, read_runs
+from carpediem.lab.records import RunRecord, no_run_yet, none_finished, read_runs
 from carpediem.lab.samples import SampleRecord, read_samples, run_folder
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def sample_table(
     if not chosen:
         raise ValueError(f"none of the {len(found)} runs has that method, seed or name; see carpediem tables")
     parts = [(run, record) for run in sorted(chosen, key=_order) if (record := _samples(folders, run))]
+    if not parts and not any(run.finished for run in chosen):
+        raise none_finished(len(chosen))
     if not parts:
         raise ValueError(
             f"none of the {len(chosen)} runs has left sample records (samples.npz): published results and runs of "

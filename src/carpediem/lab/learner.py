@@ -119,7 +119,9 @@ class Learner:
                 and selector.losses == "evaluate"
                 and epoch >= selector.warm_up
             ):
-                selector.set_losses(self._training_losses())
+                # One that is no number, of a run that diverges, counts as the largest.
+                largest = torch.finfo(torch.float32).max
+                selector.set_losses(self._training_losses().nan_to_num(nan=largest, posinf=largest))
         drawn = self.sampler.next_epoch()
         for selector in self.selectors[1:]:
             selector.refresh(epoch)
@@ -357,7 +359,7 @@ def _uncertainties(selector: Selector) -> dict[str, Any]:
     counts = torch.bincount(selector.history.levels(), minlength=len(values)).cpu().numpy()
     by_value: dict[float, int] = {}
     for level in counts.nonzero()[0]:
-        value = round(float(values[level]), 6)
+        value = round(float(values[level]), 12)  # the same to all digits that Eq. 7 goes by
         by_value[value] = by_value.get(value, 0) + int(counts[level])
     mean = float(values @ counts / counts.sum())
     return {"uncertainty": mean, "uncertainty_counts": [list(pair) for pair in sorted(by_value.items())]}

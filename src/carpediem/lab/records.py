@@ -85,6 +85,13 @@ def no_run_yet(folders: Sequence[str | Path]) -> ValueError:
     return ValueError(f"{first} holds no run yet; carpediem compare --out {first} trains some")
 
 
+def none_finished(count: int) -> ValueError:
+    """What to raise where none of so many runs has come to its end."""
+    if not count:
+        return ValueError("there is no run yet; carpediem compare trains some")
+    return ValueError(f"no run of {count} has finished yet; the command that trains them continues them")
+
+
 def read_run(folder: str | Path) -> RunRecord:
     """The run in `folder`, which holds its `config.json`."""
     folder = Path(folder)

@@ -11,6 +11,7 @@ import torch
 
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.dropout_tables import is_tested_with_dropout
 from carpediem.lab.folder_news import News
 from carpediem.lab.groups import by_warm_up
 from carpediem.lab.plans import is_of_plan, plan_called
@@ -80,6 +81,13 @@ def train_and_show(
             )
     everything = read_runs(folder)
     records = [record for record in everything if record.hash in asked_for]
+    untested = [run for run in records if run.finished and not is_tested_with_dropout(run)]
+    if study.test_dropout and untested:
+        print(
+            f"note: {len(untested)} of these runs were trained without --test-dropout before; to test them so, train "
+            "them in another folder",
+            file=sys.stderr,
+        )
     tables = summary_tables(records)
     finished = [record for record in records if record.finished]
     if tensorboard:  # also for runs that were done before, or are no longer than the warm-up

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.source import place
 from carpediem.lab.wave import OnEpoch, Wave
 
+# Threads of the CPU, where fewer than torch's own choice are faster: in small steps they wait for each other, on a busy
+# machine ten times as long as they work.
+THREADS = {"small-cnn": 1}
 SIDE_BY_SIDE = {"cuda": 4, "cpu": 1}  # what was fastest with the paper's networks (docs/decisions/0008)
 
 
@@ -105,9 +109,10 @@ class Study:
             with writing_out(self.folder):
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._write_description()
-            for configs in waves(group, at_once):
-                wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
-                wave.train(at_once)
+            with _threads_for(group[0].net):
+                for configs in waves(group, at_once):
+                    wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
+                    wave.train(at_once)
 
     def _checked_data(self, config: RunConfig, data_dir: Path | None) -> ImageData | FolderData:
         data = open_data(config.data, data_dir, image_size=config.image_size)
@@ -132,6 +137,17 @@ class Study:
             old = _read_description(path)
             runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
             write_json(path, {"name": self.name, "command": self.command, "runs": runs})
+
+
+@contextmanager
+def _threads_for(net: str) -> Iterator[None]:
+    """Inside, torch computes with the threads that suit the network."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, THREADS.get(net, before)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _read_description(path: Path) -> dict[str, Any]:
