@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from carpediem.lab import paper
-from carpediem.lab.table import DASH, render_csv, render_markdown, render_text
+from carpediem.lab.table import DASH, render_csv, render_markdown, render_text, row_texts
 from carpediem.lab.tables import all_tables, paper_tables, summary_table, summary_tables
 from lab.record_makers import run, study
 
@@ -55,6 +56,19 @@ def test_table_3_has_our_number_the_papers_and_the_paired_difference():
     ours, theirs = errors["recency"].mean(), errors["active"].mean()
     assert rival["reduction"] == pytest.approx(100 * (1 - ours / theirs))
     assert rival["paper_reduction"] == pytest.approx(100 * (1 - 9.79 / 10.6))
+
+
+def test_errors_have_two_decimals_like_their_standard_errors_however_low_they_are():
+    errors = {"random": [1.67, 1.81], "recency": [0.0, 0.0], "active": [0.636, 0.64], "online": [0.5]}
+    (found,) = summary_tables(study(errors))
+    place = [column.key for column in found.columns].index("best_error")
+    shown = {line[0]: line[place] for line in map(partial(row_texts, found), found.rows)}
+    assert shown == {
+        "Random Batch": "1.74 ± 0.07",
+        "Online Batch": "0.50",
+        "Active Bias": "0.64 ± 0.00",
+        "Recency Bias": "0.00 ± 0.00",
+    }
 
 
 def test_what_has_not_been_run_is_a_dash_beside_the_papers_number():

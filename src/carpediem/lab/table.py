@@ -158,15 +158,17 @@ def _text(column: Column, value: Value) -> str:
     if isinstance(value, Estimate):
         error = "" if value.error is None else f" ± {value.error:.2f}"
         seeds = f" ({value.count})" if column.kind == "error of seeds" else ""
-        return f"{_percent(value.mean)}{error}{seeds}"
+        return f"{value.mean:.2f}{error}{seeds}"
     if isinstance(value, PairedDifference):
         bounds = [_signed(bound) for bound in (value.low, value.high) if bound is not None]
         interval = f" [{', '.join(bounds)}]" if bounds else ""
         return f"{_signed(value.mean)}{interval}"
     if isinstance(value, str | Published):
         return str(value)
-    if column.kind in ("error", "loss"):
-        return _percent(value)
+    if column.kind == "error":
+        return f"{value:.2f}"
+    if column.kind == "loss":
+        return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
     if column.kind == "percent":
         return f"{value:.1f}"
     if column.kind == "seconds":
@@ -188,10 +190,6 @@ def _signed(value: float) -> str:
     ('+0.00', '-0.01')
     """
     return f"{round(value, 2) + 0.0:+.2f}"  # -0.0 + 0.0 is 0.0
-
-
-def _percent(value: float) -> str:
-    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
 def _parts(column: Column, value: Value) -> dict[str, Any]:
