@@ -163,13 +163,31 @@ def test_settings_that_are_called_the_same_are_numbered(tmp_path):
     assert sorted(names) == ["1.png", "2.png"]
 
 
-def test_an_error_of_zero_and_a_single_seed_can_be_drawn(tmp_path):
-    zero = run("random", 0)
-    zero.epochs[-1]["test_error"] = 0.0
-    write_curves([zero], tmp_path, formats=["png"])
-    for epoch in zero.epochs:
+@pytest.mark.parametrize("epochs", [8, 40])
+@pytest.mark.parametrize("start", [0, 4])
+def test_an_error_of_zero_lies_within_a_linear_axis(epochs, start):
+    records = [run(method, seed, epochs=epochs) for method in ("random", "recency") for seed in range(2)]
+    for epoch in records[0].epochs[start:]:  # of one seed: the lower edge of a band
         epoch["test_error"] = 0.0
-    write_curves([zero], tmp_path, formats=["png"])
+    for record in records[2:]:  # of all seeds: a line
+        for epoch in record.epochs[start:]:
+            epoch["test_error"] = 0.0
+    losses, *errors = convergence_figure(group_cells(records)).axes
+    assert losses.get_yscale() == "log"
+    for axes in errors:
+        low, high = axes.get_ylim()
+        assert axes.get_yscale() == "linear"
+        assert -0.1 * high < low < 0 < high
+        for line in axes.get_lines()[:2]:
+            assert low < min(line.get_ydata()) <= max(line.get_ydata()) < high
+
+
+def test_a_single_seed_without_any_error_can_be_drawn():
+    record = run("random", 0)
+    for epoch in record.epochs:
+        epoch["test_error"] = 0.0
+    low, high = convergence_figure(group_cells([record])).axes[1].get_ylim()
+    assert -0.1 < low < 0 < high
 
 
 def test_curves_are_of_finished_runs_alone(tmp_path):
@@ -206,6 +224,7 @@ def test_a_sparkline_falls_with_its_values_on_a_logarithmic_scale():
     assert sparkline([1000, 100, 10, 1], width=10, ascii=True) == "#+-_"
     assert sparkline([8, 8, 2, 2], width=2, low=2, high=8**4) == "▂▁"
     assert sparkline([5.0], width=3) == "▁"
+    assert sparkline([0.0, 0.0], width=3) == "▁▁"
     assert sparkline([], width=3) == ""
     assert len(sparkline(range(1, 1000), width=48)) == 48
     with pytest.raises(ValueError, match="width must be at least 1, got 0"):
@@ -225,6 +244,15 @@ def test_the_terminal_has_a_line_a_method_with_the_tables_best_error():
     best = np.mean([min(epoch["test_error"] for epoch in item.epochs) for item in records[:3]])
     assert lines[0].endswith(f"best {best:.2f}%")
     assert terminal_curves(records, ascii=True).isascii()
+
+
+def test_an_error_of_zero_leaves_the_terminal_a_scale_that_tells_the_others_apart():
+    assert sparkline([40, 20, 10, 0], width=4) == "█▅▃▁"
+    assert sparkline([40, 20, 10, 5], width=4, low=0) == "█▅▃▂"
+    record = run("random", 0)
+    for epoch, error in zip(record.epochs, (70, 60, 50, 40, 30, 20, 10, 0), strict=True):
+        epoch["test_error"] = error
+    assert "█▇▆▅▄▃▂▁" in terminal_curves([record])
 
 
 def test_matplotlib_is_imported_only_to_draw():

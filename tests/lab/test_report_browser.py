@@ -199,6 +199,29 @@ def test_the_axes_can_be_changed(page):
     assert "scale=linear" in page.driver.current_url
 
 
+def test_an_error_of_zero_is_drawn_at_zero(chromium, trained, tmp_path):
+    data = gather([trained])
+    errors = data["settings"][0]["convergence"]["lines"][0]["test_error"]
+    for name in ("mean", "low", "high"):
+        errors[name][-1] = 0
+    (tmp_path / "zero.html").write_text(render_page(data))
+    chromium.wide(1280)
+    chromium.open((tmp_path / "zero.html").as_uri())
+    line = chromium.drawn("#convergence-test_error")[0]
+    label = "#convergence-test_error [aria-label='y-axis tick label']"
+    ticks = {tick.text: tick.get_attribute("transform") for tick in chromium.all(f"{label} text")}
+    # "M x,y L x,y" ends where the axis has its 0.
+    assert float(line.rpartition(",")[2]) == pytest.approx(
+        float(ticks["0"].partition(",")[2].rstrip(")")), abs=1
+    )
+    caption = "#convergence-test_error figcaption"
+    assert chromium.find(caption).text == "Test error (%), on a linear scale: 0 has no logarithm"
+    assert chromium.find("#convergence-train_loss figcaption").text == "Training loss"
+    chromium.press(chromium.find("#convergence .legend button"))
+    assert chromium.find(caption).text == "Test error (%)"
+    assert chromium.complaints() == []
+
+
 def test_the_slider_changes_what_is_drawn_and_works_by_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 

@@ -110,7 +110,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
     axes = list(figure.subplots(1, panels, gridspec_kw=grid))
     for panel, lines, what in zip(axes, (losses, errors), ("Training loss", "Test error (%)"), strict=False):
         _draw(panel, lines, what)
-        _scale_by_powers(panel, lines)
+        _scale_whole(panel, lines)
         _mark_warm_up(panel, _warm_up(cells[0]))
     if panels == 3:
         # There the lines lie upon each other in the panels before.
@@ -124,7 +124,9 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
 
 
 def terminal_curves(records: Iterable[RunRecord], *, width: int = 48, ascii: bool = False) -> str:
-    """Test error by epoch for a terminal: one line a method, on a logarithmic scale that all of them share.
+    """Test error by epoch for a terminal: one line a method, on a scale that all of them share.
+
+    The scale is logarithmic, and linear where an error is 0.
 
     Args:
         records: runs; those that have not finished are left out.
@@ -153,10 +155,14 @@ def sparkline(
     high: float | None = None,
     ascii: bool = False,
 ) -> str:
-    """The values as at most `width` characters of eight heights, on a logarithmic scale from `low` to `high`.
+    """The values as at most `width` characters of eight heights, on a scale from `low` to `high`.
+
+    The scale is logarithmic, and linear where `low` is 0, which has no logarithm.
 
     >>> sparkline([100, 50, 25, 12.5], width=4)
     '█▆▃▁'
+    >>> sparkline([100, 50, 25, 0], width=4)
+    '█▅▃▁'
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
@@ -165,9 +171,11 @@ def sparkline(
     blocks = _ASCII_BLOCKS if ascii else _BLOCKS
     columns = min(width, len(values))
     edges = [index * len(values) // columns for index in range(columns + 1)]
-    heights = [_log(fmean(values[a:b])) for a, b in pairwise(edges)]
-    bottom = _log(low) if low is not None else min(heights)
-    top = _log(high) if high is not None else max(heights)
+    heights = [fmean(values[a:b]) for a, b in pairwise(edges)]
+    bottom = low if low is not None else min(heights)
+    top = high if high is not None else max(heights)
+    if min(bottom, *heights) > 0:
+        heights, bottom, top = [math.log(height) for height in heights], math.log(bottom), math.log(top)
     span = top - bottom or 1.0
     return "".join(
         blocks[round(max(0.0, min(1.0, (h - bottom) / span)) * (len(blocks) - 1))] for h in heights
@@ -209,17 +217,20 @@ def _draw(axes: Axes, lines: Sequence[_Line], what: str) -> None:
     plain_axes(axes)
 
 
-def _scale_by_powers(axes: Axes, lines: Sequence[_Line]) -> None:
-    """A logarithmic axis from the lowest to the highest, and all iterations."""
+def _scale_whole(axes: Axes, lines: Sequence[_Line]) -> None:
+    """All iterations, and an axis from the lowest to the highest: logarithmic, or linear where one has no logarithm."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axes.set_xlim(left=0)
-    positive = [
-        v for line in lines for v in (*line.low, *line.high, *line.middle) if v > 0 and math.isfinite(v)
-    ]
-    if positive:
+    values = [v for line in lines for v in (*line.low, *line.high, *line.middle) if math.isfinite(v)]
+    if not values:
+        return
+    low, high = min(values), max(values)
+    if low <= 0:
+        margin = 0.03 * (high - low or 1.0)  # below too, where a line at 0 would lie on the axis
+        axes.set_ylim(low - margin, (high or 1.0) + margin)
+    else:
         axes.set_yscale("log")
-        low, high = min(positive), max(positive)
         axes.set_ylim(low / 1.06, high * 1.06)
         wide = high / low
         steps = next(steps for most, steps in _STEPS if wide <= most)
@@ -235,7 +246,8 @@ def _frame_the_lowest(axes: Axes, lines: Sequence[_Line]) -> None:
     near = [line for line in lines if line.middle[-1] <= max(_NEAR * lowest, lowest + 1)]
     low, high = min(min(line.low) for line in near), max(max(line.high) for line in near)
     margin = 0.05 * (high - low) or 1.0
-    axes.set_ylim(low - margin, high + margin)
+    below = min(margin, 0.05 * (high + margin)) if low <= 0 else margin  # no error is below 0
+    axes.set_ylim(low - below, high + margin)
     axes.set_xlim(left=min(line.x[0] for line in lines))
 
 
@@ -323,7 +335,3 @@ def _caption(cells: Sequence[Cell], band: Band) -> str:
     if counts == [1]:
         return "1 seed"
     return f"mean of {seeds} seeds; band: {'lowest to highest' if band == 'range' else '± standard error'}"
-
-
-def _log(value: float) -> float:
-    return math.log(max(value, 1e-12))

@@ -16,7 +16,7 @@ function convergence(data) {
   const figures = QUANTITIES.map(([field, title]) =>
     figure({
       id: `convergence-${field}`,
-      title,
+      title: () => title + (isAskedLog() && lowestDrawn(lines.filter(isOn), field) <= 0 ? ", on a linear scale: 0 has no logarithm" : ""),
       keys: ["x", "scale", "off"],
       draw: (width) => convergenceDrawing(data, field, title, width),
       numbers: () => convergenceNumbers(lines.filter(isOn), field),
@@ -46,10 +46,18 @@ function convergence(data) {
   ];
 }
 
+function isAskedLog() {
+  return view.get("scale", "log") !== "linear";
+}
+
+function lowestDrawn(lines, field) {
+  return d3.min(lines.flatMap((line) => [...line[field].low, ...line.unfinished.flatMap((run) => run[field])]));
+}
+
 function convergenceDrawing(data, field, title, width) {
   const x = view.oneOf("x", ALONG.map(([value]) => value), "iterations");
-  const isLog = view.get("scale", "log") !== "linear";
   const lines = data.lines.filter(isOn);
+  const isLog = isAskedLog() && !(lowestDrawn(lines, field) <= 0);
   const thick = lines.map((line) => ({
     line,
     points: line.iterations.map((_, i) => ({
@@ -63,12 +71,11 @@ function convergenceDrawing(data, field, title, width) {
     })),
   );
   const all = [...thick, ...thin].flatMap((one) => one.points);
-  const values = all.flatMap(({ y, low, high }) => [y, low, high]).filter((v) => Number.isFinite(v) && (!isLog || v > 0));
-  if (!values.length) return missing(lines.length ? `No ${isLog ? "positive " : ""}value to draw.` : "No method is switched on.");
+  const values = all.flatMap(({ y, low, high }) => [y, low, high]).filter(Number.isFinite);
+  if (!values.length) return missing(lines.length ? "No value to draw." : "No method is switched on.");
   const [least, most] = d3.extent(values);
-  const domain = isLog ? [least / 1.06, most * 1.06] : [Math.min(0, least), most * 1.03];
-  // A logarithm of 0 would be below any page: it is drawn at the lower edge.
-  const kept = (value) => (Number.isFinite(value) ? (isLog ? Math.max(value, domain[0]) : value) : NaN);
+  const domain = isLog ? [least / 1.06, most * 1.06] : [Math.min(0, least), most * 1.03 || 1];
+  const kept = (value) => (Number.isFinite(value) ? value : NaN);
   const end = d3.max(all, (point) => point.x);
   const warmUp = data.warm_up?.[x];
   const hasWarmUp = warmUp && warmUp < end;
