@@ -108,7 +108,7 @@ def test_the_band_may_be_the_standard_error():
 
 def test_every_method_is_named_beside_its_line_in_a_colour_of_its_own():
     axes = convergence_figure(group_cells(comparison())).axes[1]
-    names = {text.get_text(): text.get_color() for text in axes.texts if text.get_text() != "warm-up"}
+    names = {text.get_text(): text.get_color() for text in axes.texts}
     assert set(names) == {"Random Batch", "Online Batch", "Active Bias", "Recency Bias"}
     assert len(set(names.values())) == 4
 
@@ -130,6 +130,24 @@ def test_no_two_texts_of_the_figure_overlap(epochs):
         assert 0 <= box.x0 < box.x1 <= figure.bbox.x1, texts[index]
         assert 0 <= box.y0 < box.y1 <= figure.bbox.y1, texts[index]
         assert not any(box.overlaps(other) for other in boxes[:index]), texts[index]
+
+
+def test_the_warm_up_is_named_where_no_line_can_run_through_the_words():
+    figure = convergence_figure(group_cells(comparison()))
+    figure.canvas.draw()
+    texts = [
+        text
+        for axes in figure.axes
+        for text in (*axes.texts, axes._right_title)
+        if "warm-up" in text.get_text()
+    ]
+    assert len(texts) == 1
+    box = texts[0].get_window_extent(figure.canvas.get_renderer())
+    assert not any(box.overlaps(axes.bbox) for axes in figure.axes)
+    for axes in figure.axes:
+        assert [patch.get_x() + patch.get_width() for patch in axes.patches] == [44]
+    without = convergence_figure(group_cells(comparison(warm_up=0)))
+    assert not any(axes.patches or axes.get_title("right") == "grey: the warm-up" for axes in without.axes)
 
 
 def test_the_same_records_give_the_same_files(tmp_path):

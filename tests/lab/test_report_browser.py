@@ -222,6 +222,25 @@ def test_an_error_of_zero_is_drawn_at_zero(chromium, trained, tmp_path):
     assert chromium.complaints() == []
 
 
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("field", ["train_loss", "test_error"])
+def test_the_warm_up_is_named_above_the_lines(page, address, field, scale):
+    page.open(f"{address}#scale={scale}")
+    page.drawn(f"#convergence-{field}")
+
+    def boxes(selector):
+        found = f"[...document.querySelectorAll('#convergence-{field}-drawing {selector}')]"
+        return page.ask(f"{found}.map(one => one.getBoundingClientRect().toJSON())")
+
+    words = page.all(f"#convergence-{field}-drawing [aria-label=text] text")
+    assert [word.text for word in words] == ["warm-up"]
+    (word,), (shade,) = boxes("[aria-label=text] text"), boxes("[aria-label=rect] rect")
+    (drawing,) = boxes("svg")
+    assert drawing["top"] <= word["top"] < word["bottom"] <= shade["top"]
+    for line in boxes("[aria-label=line] path"):
+        assert word["bottom"] < line["top"]
+
+
 def test_the_slider_changes_what_is_drawn_and_works_by_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from carpediem.lab.drawing import (
+    GREY,
     check_formats,
     comparable,
     head,
@@ -108,10 +109,12 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         "wspace": 0.2,
     }
     axes = list(figure.subplots(1, panels, gridspec_kw=grid))
+    warm_up = _warm_up(cells[0])
     for panel, lines, what in zip(axes, (losses, errors), ("Training loss", "Test error (%)"), strict=False):
         _draw(panel, lines, what)
         _scale_whole(panel, lines)
-        _mark_warm_up(panel, _warm_up(cells[0]))
+        if warm_up:
+            panel.axvspan(0, warm_up, color="#000000", alpha=0.05, linewidth=0)
     if panels == 3:
         # There the lines lie upon each other in the panels before.
         errors = [line.since(end) for line in errors]
@@ -119,7 +122,9 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
         _frame_the_lowest(axes[2], errors)
     _name_lines(axes[-1], errors)
     head(figure, title(config))
-    axes[1].set_title(_caption(cells, band), loc="right", fontsize=8, color="#555555")
+    # Above the panels: within one, some line would run through the words.
+    axes[0].set_title("grey: the warm-up" if warm_up else "", loc="right", fontsize=8, color=GREY)
+    axes[1].set_title(_caption(cells, band), loc="right", fontsize=8, color=GREY)
     return figure
 
 
@@ -249,22 +254,6 @@ def _frame_the_lowest(axes: Axes, lines: Sequence[_Line]) -> None:
     below = min(margin, 0.05 * (high + margin)) if low <= 0 else margin  # no error is below 0
     axes.set_ylim(low - below, high + margin)
     axes.set_xlim(left=min(line.x[0] for line in lines))
-
-
-def _mark_warm_up(axes: Axes, end: int) -> None:
-    if end:
-        axes.axvspan(0, end, color="#000000", alpha=0.05, linewidth=0)
-        axes.text(
-            end / 2,
-            0.03,
-            "warm-up",
-            transform=axes.get_xaxis_transform(),
-            rotation=90,
-            fontsize=8,
-            color="#777777",
-            ha="center",
-            va="bottom",
-        )
 
 
 def _name_lines(axes: Axes, lines: Sequence[_Line]) -> None:

@@ -81,14 +81,15 @@ function convergenceDrawing(data, field, title, width) {
   const hasWarmUp = warmUp && warmUp < end;
   const ticks = isLog ? logTicks(...domain) : d3.ticks(...domain, 6);
   return Plot.plot({
-    width, height: Math.min(380, Math.max(270, width * 0.6)), marginLeft: 48, marginRight: 16, marginTop: 10, marginBottom: 42,
+    width, height: Math.min(380, Math.max(270, width * 0.6)), marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 42,
     x: { domain: [0, end], label: x === "seconds" ? "Seconds of training" : "Iteration", ticks: width < 420 ? 4 : 6, tickFormat: (v) => number(v) },
     y: { type: isLog ? "log" : "linear", domain, label: null },
     marks: [
       Plot.gridY(ticks),
       isLog ? logAxis(Plot.axisY, ticks) : Plot.axisY(ticks),
       hasWarmUp ? Plot.rect([0], { x1: 0, x2: warmUp, y1: domain[0], y2: domain[1], fill: "currentColor", fillOpacity: 0.05 }) : null,
-      hasWarmUp ? Plot.text(["warm-up"], { x: warmUp / 2, y: domain[0], rotate: -90, textAnchor: "start", dy: -6, lineAnchor: "middle", fill: "var(--quiet)" }) : null,
+      // Above the frame: within it, some line would run through the word.
+      hasWarmUp ? Plot.text(["warm-up"], { x: 0, y: domain[1], textAnchor: "start", lineAnchor: "bottom", dy: -5, fill: "var(--quiet)" }) : null,
       thick.map(({ line, points }) =>
         Plot.areaY(points, { x: "x", y1: (p) => kept(p.low), y2: (p) => kept(p.high), fill: styleOf(line.style).colour, fillOpacity: Math.min(0.11, 0.8 / thick.length) }),
       ),
