@@ -14,7 +14,7 @@ from carpediem.lab.figure_data import grid_searches, index_comparison, loss_dist
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
 from carpediem.lab.figure_losses import loss_figure, some_epochs
-from carpediem.lab.figure_trails import OF_LABEL, OF_OTHERS, trails_figure
+from carpediem.lab.figure_trails import OF_MANY, OF_REST, OF_TEN, trails_figure
 from carpediem.lab.figures import write_figures
 from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.results import group_cells
@@ -123,16 +123,16 @@ def test_figure_3_is_of_the_first_run_that_knows_its_uncertainties(study, tmp_pa
     assert "index" in kinds(write_figures(runs, [study], tmp_path / "figures", formats=["png"]))
 
 
-def long_trails():
+def long_trails(classes=9):
     """Seven samples over 103 epochs, of classes with long names and signs that matplotlib would read."""
     random = np.random.default_rng(3)
-    prediction = random.integers(-1, 9, (103, 7))
+    prediction = random.integers(-1, classes, (103, 7))
     prediction[:, :4] = 5
     prediction[:4, :4] = random.integers(0, 9, (4, 4))
     uncertainty = random.random((103, 7)).astype(np.float32)
     uncertainty[-1, :4] = 0
     return Trails(
-        classes=tuple(f"a class of ${n}_many^words$" for n in range(9)),
+        classes=tuple(f"a class of ${n}_many^words$" for n in range(classes)),
         index=np.arange(0, 70_000, 10_000),
         label=np.full(7, 5),
         prediction=prediction,
@@ -170,6 +170,11 @@ def test_figures_2_and_3_name_the_draws_where_there_are_both_and_prefer_recency_
     ]
 
 
+def strips_of(figure):
+    """The strips of Figure 2, from top to bottom."""
+    return [axes for axes in figure.axes if any(text.get_text().startswith("label: ") for text in axes.texts)]
+
+
 def test_figure_2_shows_long_and_odd_names_as_they_are():
     run = RunRecord("abc", CONFIG | {"method": "random", "seed": 1, "warm_up": 10}, [], None)
     method = "Recency Bias (systematic draws, window 15, pressure 1000, constant pressure)"
@@ -186,7 +191,7 @@ def test_the_strip_of_figure_2_is_coloured_by_the_predictions(study):
     place = run_folder(study, run.hash)
     trails, gallery = read_trails(place), read_gallery(place)
     figure = trails_figure(run, "Recency Bias", trails, gallery, samples=2)
-    strips = [axes for axes in figure.axes if axes.get_legend()]
+    strips = strips_of(figure)
     assert len(strips) == 2
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     for strip, name in zip(strips, titles, strict=True):
@@ -194,9 +199,39 @@ def test_the_strip_of_figure_2_is_coloured_by_the_predictions(study):
         drawn = [p for p in trails.prediction[:, column] if p >= 0]
         colours = [to_hex(patch.get_facecolor()).upper() for patch in strip.patches]
         assert len(colours) == len(drawn)
-        for colour, predicted in zip(colours, drawn, strict=True):
-            assert (colour == OF_LABEL) == (predicted == trails.label[column])
-            assert colour in (OF_LABEL, *OF_OTHERS)
+        assert colours == [OF_TEN[predicted] for predicted in drawn]
+        heights = [patch.get_height() for patch in strip.patches]
+        assert heights == [0.5 if predicted == trails.label[column] else 1 for predicted in drawn]
+
+
+@pytest.mark.parametrize(("classes", "palette"), [(9, OF_TEN), (10, OF_TEN), (11, OF_MANY), (100, OF_MANY)])
+def test_a_class_of_figure_2_has_one_colour_in_all_strips_and_is_named_with_it(classes, palette):
+    run = RunRecord("abc", CONFIG | {"method": "random", "seed": 1, "warm_up": 10}, [], None)
+    trails = long_trails(classes)
+    trails.label[4:] = 1, 2, 3
+    figure = trails_figure(run, "Recency Bias", trails, None)
+    found, labels = {}, set()
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    for strip, name in zip(strips_of(figure), titles, strict=True):
+        (column,) = np.flatnonzero(trails.index == int(name.removeprefix("sample ").replace(",", "")))
+        labels.add(int(trails.label[column]))
+        drawn = [int(p) for p in trails.prediction[:, column] if p >= 0]
+        for patch, predicted in zip(strip.patches, drawn, strict=True):
+            found.setdefault(predicted, set()).add(to_hex(patch.get_facecolor()).upper())
+    assert len(labels) > 1
+    own = {number: colour for number, (colour,) in found.items() if colour != OF_REST}
+    assert len(set(own.values())) == len(own) == min(len(found), len(palette))
+    assert set(own.values()) <= set(palette)
+    assert labels & set(found) <= set(own)
+    (legend,) = figure.legends
+    squares = [to_hex(patch.get_facecolor()).upper() for patch in legend.get_patches()]
+    names = [text.get_text().replace("\\$", "$") for text in legend.get_texts()]
+    expected = [(colour, trails.classes[number][:15] + "…") for number, colour in sorted(own.items())]
+    rest = [(OF_REST, f"{len(found) - len(own)} more classes")] if len(found) > len(own) else []
+    assert list(zip(squares, names, strict=True)) == expected + rest
+    assert_inside(figure)
+    boxes = [text.get_window_extent() for text in texts(figure)]
+    assert not any(box.overlaps(other) for index, box in enumerate(boxes) for other in boxes[:index])
 
 
 def test_figure_7_has_a_field_a_point_and_frames_the_best():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,29 @@ import numpy as np
 from carpediem.lab.drawing import COLOURS, GREY, head, literal, new_figure, plain_axes, title
 from carpediem.lab.figure_data import telling_trails
 from carpediem.lab.records import RunRecord
-from carpediem.lab.samples import SampleRecord, Trails
+from carpediem.lab.samples import Integers, SampleRecord, Trails
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-OF_LABEL = "#B8D8CC"  # what agrees with the label recedes; what does not stands out
-OF_OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
-OF_MORE = "#7F7F7F"
+# The report's colours of up to ten classes, by their numbers: d3.schemeTableau10.
+OF_TEN = (
+    "#4E79A7",
+    "#F28E2C",
+    "#E15759",
+    "#76B7B2",
+    "#59A14F",
+    "#EDC949",
+    "#AF7AA1",
+    "#FF9DA7",
+    "#9C755F",
+    "#BAB0AB",
+)
+# Of more, as many as can be told apart have a colour; a grey one would look like the rest.
+OF_MANY = (*OF_TEN[:-1], "#17375E", "#7B1E3A", "#1E5631", "#C3DB3B", "#9AD7F5")
+OF_REST = "#7F7F7F"
+_LEGEND_COLUMNS = 5
 
 
 def trails_figure(
@@ -32,16 +47,21 @@ def trails_figure(
     chosen = telling_trails(trails, samples)
     if not len(chosen):
         return None
+    colours = class_colours(trails, chosen)
+    rest = len(_classes_seen(trails, chosen)) - len(colours)
+    entries = [(_short(trails.classes[number]), colour) for number, colour in colours.items()]
+    entries += [(f"{rest} more classes", OF_REST)] if rest else []
     width, each = 9.6, 1.55
-    height = 1.3 + each * len(chosen)
+    legend = 0.1 + 0.19 * math.ceil(len(entries) / _LEGEND_COLUMNS)
+    height = 1.3 + each * len(chosen) + legend
     figure = new_figure(width, height)
     left, right = 1.75, 2.35
     for row, column in enumerate(chosen):
-        bottom = 0.55 + each * (len(chosen) - 1 - row)
+        bottom = 0.55 + legend + each * (len(chosen) - 1 - row)
         across = (left / width, (width - left - right) / width)
         lines = figure.add_axes((across[0], (bottom + 0.08) / height, across[1], 0.82 / height))
         strip = figure.add_axes((across[0], (bottom + 0.98) / height, across[1], 0.22 / height))
-        _draw_strip(strip, trails, int(column))
+        _draw_strip(strip, trails, int(column), colours)
         _draw_lines(lines, trails, int(column), warm_up=int(run.config.get("warm_up") or 0))
         if row < len(chosen) - 1:
             lines.tick_params(labelbottom=False)
@@ -51,55 +71,74 @@ def trails_figure(
         _draw_picture(picture, gallery, int(trails.index[column]))
         _name_lines(lines, trails, int(column))
     below = (
-        f"{method}, seed {run.config['seed']}. Strip: the prediction in each epoch, blank where the sample was not "
+        f"{method}, seed {run.config['seed']}.\n"
+        "Strip: the prediction in each epoch, at half height where it is the label, blank where the sample was not "
         "drawn.\nLines: uncertainty of its last predictions, and deviation of its label's probability since the start, "
         "at twice the height. Grey: the warm-up."
     )
     head(figure, title(run.config), below, left=0.25)
+    _legend(figure, entries)
     return figure
 
 
-def _draw_strip(axes: Axes, trails: Trails, column: int) -> None:
+def class_colours(trails: Trails, columns: Integers) -> dict[int, str]:
+    """The colours of the classes that these samples have or were predicted, by number: one a class in every strip.
+
+    Of more than ten classes the samples' labels and what was predicted most have a colour, as far as they go.
+    """
+    seen = _classes_seen(trails, columns)
+    if len(trails.classes) <= len(OF_TEN):
+        return {number: OF_TEN[number] for number in sorted(seen)}
+    return dict(zip(sorted(seen[: len(OF_MANY)]), OF_MANY, strict=False))
+
+
+def _classes_seen(trails: Trails, columns: Integers) -> list[int]:
+    """The samples' labels, then the other classes that they were predicted, the most frequent first."""
+    predicted = Counter(p for p in trails.prediction[:, columns].ravel().tolist() if p >= 0)
+    return list(dict.fromkeys([*trails.label[columns].tolist(), *(p for p, _ in predicted.most_common())]))
+
+
+def _draw_strip(axes: Axes, trails: Trails, column: int, colours: dict[int, str]) -> None:
     predictions = trails.prediction[:, column].tolist()
     label = int(trails.label[column])
-    others = [name for name, _ in Counter(p for p in predictions if p not in (-1, label)).most_common()]
-    colours = {label: OF_LABEL} | dict(zip(others, OF_OTHERS, strict=False))
     axes.set_xlim(0.5, len(predictions) + 0.5)
     axes.set_ylim(0, 1)
     for epoch, predicted in enumerate(predictions, start=1):
         if predicted >= 0:
-            axes.axvspan(epoch - 0.5, epoch + 0.5, color=colours.get(predicted, OF_MORE), linewidth=0)
+            # What agrees with the label recedes; what does not stands out.
+            top = 0.5 if predicted == label else 1.0
+            colour = colours.get(predicted, OF_REST)
+            axes.axvspan(epoch - 0.5, epoch + 0.5, ymax=top, color=colour, linewidth=0)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_color("#BBBBBB")
-    shown = [(label, OF_LABEL), *((p, colours[p]) for p in others[: len(OF_OTHERS)])]
-    words = [(_short(trails.classes[p]) + (" (label)" if p == label else ""), c) for p, c in shown]
-    if len(others) > len(OF_OTHERS):
-        words.append((f"{len(others) - len(OF_OTHERS)} more", OF_MORE))
-    _legend(axes, words)
+    words = literal(f"label: {_short(trails.classes[label])}")
+    axes.text(1.02, 0.5, words, transform=axes.transAxes, fontsize=8, va="center")
 
 
-def _legend(axes: Axes, words: list[tuple[str, str]]) -> None:
-    """Coloured squares with their names, to the right of a strip."""
+def _legend(figure: Figure, entries: list[tuple[str, str]]) -> None:
+    """Coloured squares with the names of their classes, below all strips."""
     from matplotlib.patches import Patch
 
-    patches = [Patch(color=colour, label=literal(name)) for name, colour in words]
-    axes.legend(
-        handles=patches,
+    width, height = figure.get_size_inches()
+    figure.legend(
+        handles=[Patch(color=colour, label=literal(name)) for name, colour in entries],
         loc="lower left",
-        bbox_to_anchor=(1.005, -0.25),  # further rows go up, where there is room
-        ncols=2,
+        bbox_to_anchor=(0.25 / width, 0.08 / height),
+        ncols=_LEGEND_COLUMNS,
         frameon=False,
-        fontsize=7.5,
+        fontsize=8,
         handlelength=0.9,
         handleheight=0.9,
-        columnspacing=0.9,
-        handletextpad=0.4,
+        columnspacing=1.8,
+        handletextpad=0.5,
+        labelspacing=0.35,
         borderaxespad=0,
+        borderpad=0,
     )
 
 
-def _short(name: str, most: int = 12) -> str:
+def _short(name: str, most: int = 16) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
