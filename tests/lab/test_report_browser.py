@@ -147,6 +147,18 @@ def test_it_opens_soon_with_every_section_filled_and_asks_the_network_for_nothin
     page.wait(lambda: len(page.all(".drawing svg")) > 6, "the drawings")
 
 
+def test_sections_are_titled_in_plain_words_and_with_the_papers_figure(page):
+    titles = {name: page.find(f"#{name} h2").text for name in ("index", "strips")}
+    assert titles == {
+        "index": "Samples in order of uncertainty (paper's Figure 3)",
+        "strips": "Single samples through training (paper's Figure 2)",
+    }
+    links = [link.text for link in page.all("nav a")]
+    assert links == [heading.text for heading in page.all("section > h2")]
+    page.press(page.find("nav a[href='#at=strips']"))
+    page.wait(lambda: page.ask("document.activeElement.id") == "strips-heading", "the section")
+
+
 def test_markup_in_names_is_shown_as_text_and_nothing_runs(page):
     assert page.ask("document.querySelectorAll('section script, [onerror]').length") == 0
     text = page.find("#gallery").text

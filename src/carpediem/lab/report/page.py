@@ -41,15 +41,15 @@ _SECTIONS = (
     ),
     (
         "index",
-        "Index comparison",
+        "Samples in order of uncertainty (paper's Figure 3)",
         "The place that a sample's uncertainty gives it when samples are ranked, as Online Batch does, and when "
-        "uncertainty is quantised, as Recency Bias does (Figure 3).",
+        "uncertainty is quantised, as Recency Bias does.",
     ),
     (
         "strips",
-        "Growing against sliding",
-        "Single samples through training: what they were predicted to be, and what Active Bias, which remembers "
-        "everything, and Recency Bias, which remembers the last q predictions, made of it (Figure 2).",
+        "Single samples through training (paper's Figure 2)",
+        "What they were predicted to be, and what Active Bias, which remembers everything, and Recency Bias, which "
+        "remembers the last q predictions, made of it.",
     ),
     (
         "gallery",
