@@ -111,6 +111,14 @@ def test_a_sampler_in_the_place_of_a_batch_sampler_is_named():
         next(iter(loader))
 
 
+def test_collate_in_the_place_of_what_it_returns_is_named():
+    loader = DataLoader(Indexed(list(range(10))), batch_size=5, collate_fn=Indexed.collate)
+    with pytest.raises(
+        TypeError, match=r"fn must be a function of a list of items, got list; .*collate\(fn\)"
+    ):
+        next(iter(loader))
+
+
 def test_batches_may_be_asked_for_by_a_tensor():
     sampler = AdaptiveSampler(RandomBatch(10), batch_size=5, seed=0)
     batches = list(DataLoader(Indexed(list(range(10))), batch_sampler=list(sampler.next_epoch().split(5))))

@@ -53,6 +53,31 @@ def test_spawned_workers_give_the_same_batches(alone):
     assert trained(num_workers=1, persistent_workers=True, multiprocessing_context="spawn") == alone
 
 
+TEXTS = [("a" * (1 + index % 5), index % CLASSES) for index in range(SAMPLES)]
+
+
+def padded(items):
+    """Texts of different lengths as one tensor, as people write it for a loader without carpediem."""
+    texts = [torch.tensor([ord(letter) for letter in text]) for text, _ in items]
+    return torch.nn.utils.rnn.pad_sequence(texts, batch_first=True), torch.tensor([y for _, y in items])
+
+
+@pytest.mark.parametrize(("num_workers", "context"), [(0, None), (2, "fork"), (2, "spawn")])
+def test_a_collate_fn_of_ones_own_pads_text_beside_its_indices(num_workers, context):
+    sampler = AdaptiveSampler(RecencyBias(SAMPLES, CLASSES, EPOCHS, window=1, warm_up=1), batch_size=BATCH)
+    loading = {"num_workers": num_workers, "multiprocessing_context": context}
+    collate = Indexed.collate(padded)
+    loader = DataLoader(Indexed(TEXTS), batch_size=BATCH, sampler=sampler, collate_fn=collate, **loading)
+    seen = []
+    for indices, (letters, y) in loader:
+        assert indices.dtype == torch.int64
+        assert torch.equal((letters > 0).sum(dim=1), 1 + indices % 5)
+        assert torch.equal(y, indices % CLASSES)
+        sampler.selector.observe(indices, torch.zeros(len(y), CLASSES), y)
+        seen += indices.tolist()
+    assert sorted(seen) == list(range(SAMPLES))
+
+
 class Diary(Selector):
     """Writes down what happens, in order."""
 

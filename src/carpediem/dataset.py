@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
+import torch
+from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 Item = TypeVar("Item", covariant=True)
+Batch = TypeVar("Batch")
 
 
 class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
     """Yields (index, item) for any map-style data set.
 
-    With the default collation a loader over it gives `indices, batch`.
+    With the default collation a loader over it gives `indices, batch`. A `collate_fn` of your own would be given
+    those pairs; wrapped in `Indexed.collate` it is given the items.
 
     >>> Indexed(["a", "b"])[1]
     (1, 'b')
@@ -63,6 +67,20 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
         return list(zip(indices, items, strict=True))
 
+    @staticmethod
+    def collate(fn: Callable[[list[Any]], Batch]) -> Collate[Batch]:
+        """A `collate_fn` for a loader over an `Indexed` data set, which gives `indices, fn(items)`.
+
+        It can be pickled if `fn` can, as spawned workers ask for.
+
+        Args:
+            fn: what the loader over the data set itself would take: a list of items -> a batch.
+
+        >>> Indexed.collate("-".join)([(3, "a"), (1, "b")])
+        (tensor([3, 1]), 'a-b')
+        """
+        return Collate(fn)
+
     def _check(self, indices: list[int]) -> None:
         """Names the argument that asks for samples that there are none of."""
         if (first := min(indices, default=0)) < 0:
@@ -72,3 +90,19 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 f"index must be less than the {len(self)} samples of the data set, got {last}; build the selector with "
                 f"num_samples={len(self)}"
             )
+
+
+class Collate(Generic[Batch]):
+    """What `Indexed.collate` returns; a class, since a function inside a function cannot be pickled."""
+
+    def __init__(self, fn: Callable[[list[Any]], Batch]) -> None:
+        if not callable(fn):
+            raise TypeError(
+                f"fn must be a function of a list of items, got {type(fn).__name__}; give the loader "
+                "collate_fn=Indexed.collate(fn)"
+            )
+        self.fn = fn
+
+    def __call__(self, indexed: list[tuple[int, Any]]) -> tuple[Tensor, Batch]:
+        indices, items = zip(*indexed, strict=True)
+        return torch.tensor(indices), self.fn(list(items))

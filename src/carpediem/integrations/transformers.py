@@ -167,10 +167,9 @@ class _Collator:
     """Collates the samples as they were, and puts their indices beside them."""
 
     def __init__(self, within: Callable[[list[Any]], Any]) -> None:
-        self.within = within
+        self.within = Indexed.collate(within)
 
     def __call__(self, indexed: list[tuple[int, Any]]) -> Any:
-        indices, samples = zip(*indexed, strict=True)
-        batch = self.within(list(samples))
-        batch[INDICES] = torch.tensor(indices)
+        indices, batch = self.within(indexed)
+        batch[INDICES] = indices
         return batch
