@@ -18,6 +18,7 @@ batches later, at the next refresh). A broken promise is an `AssertionError` tha
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 from collections.abc import Callable, Iterator
@@ -29,15 +30,38 @@ import torch
 from torch import Tensor
 
 from carpediem.sampler import AdaptiveSampler
-from carpediem.selectors.base import DRAWS, Selector
+from carpediem.selectors.base import DRAWS, Selector, check_measured
 
 Make = Callable[[], Selector]
 Check = Callable[[Make], None]
 Batch = tuple[Tensor, Tensor, Tensor]
 PLAIN = (str, int, float, bool, type(None))
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 # -- the checks ----------------------------------------------------------------------------------------------
+
+
+def keep_takes_what_was_measured(make: Make) -> None:
+    """`measure` gives one value a sample, which `keep` can write where it keeps them."""
+    selector = make()
+    if selector.num_classes is None:  # nothing is measured
+        return
+    indices, logits, targets = next(_batches(selector, epoch=0))
+    values = selector.measure(logits.clone(), targets)
+    if values is None:
+        return
+    try:
+        check_measured(values, len(indices))
+    except (TypeError, ValueError) as error:
+        raise AssertionError(str(error)) from None
+    try:
+        selector.keep(indices, values)
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise AssertionError(
+            f"keep must take what measure returned, here {values.dtype} of shape {tuple(values.shape)}, it says "
+            f"{str(error).splitlines()[0]!r}; let measure return the type of the tensor that keep writes into"
+        ) from error
 
 
 def distribution_sums_to_one(make: Make) -> None:
@@ -47,7 +71,10 @@ def distribution_sums_to_one(make: Make) -> None:
         selector.refresh(epoch)
         distribution = selector.distribution
         p = distribution.probabilities()
-        assert p.dtype == torch.float64, f"probabilities must be float64, epoch {epoch} has {p.dtype}"
+        assert p.dtype == torch.float64, (
+            f"probabilities must be float64, epoch {epoch} has {p.dtype}; let `weights` of the distribution return "
+            "float64, or build a carpediem.Weights, which takes any real type"
+        )
         assert p.shape == (selector.num_samples,), (
             f"probabilities must have shape ({selector.num_samples},), epoch {epoch} has {tuple(p.shape)}"
         )
@@ -407,6 +434,7 @@ def loss_weights_are_positive_or_none(make: Make) -> None:
 
 
 CONTRACT: tuple[Check, ...] = (
+    keep_takes_what_was_measured,
     distribution_sums_to_one,
     distribution_stays_as_it_is_within_an_epoch,
     inputs_stay_unmodified,
@@ -433,6 +461,7 @@ def check_selector(make: Make) -> None:
     >>> from carpediem import RandomBatch
     >>> check_selector(lambda: RandomBatch(num_samples=30, num_classes=3, epochs=3))
     """
+    _refuse_what_makes_nothing(make)
     selector = make()
     assert isinstance(selector, Selector), f"make must give a Selector, got {type(selector).__name__}"
     assert hasattr(selector, "num_samples"), (
@@ -443,6 +472,21 @@ def check_selector(make: Make) -> None:
 
 
 # -- what the checks have in common --------------------------------------------------------------------------
+
+
+def _refuse_what_makes_nothing(make: object) -> None:
+    """A selector or a class in the place of the function that makes one."""
+    rule = "make must be a function that takes no arguments and gives a new selector each time"
+    if not callable(make):
+        kind = type(make).__name__
+        found = f"a selector; pass lambda: {kind}(...)" if isinstance(make, Selector) else kind
+        raise TypeError(f"{rule}, got {found}")
+    taken = inspect.signature(make).parameters.values()
+    if needed := [one.name for one in taken if one.default is one.empty and one.kind not in _ANY_NUMBER]:
+        name = getattr(make, "__name__", type(make).__name__)
+        raise TypeError(
+            f"{rule}, got {name}, which takes {', '.join(needed)}; pass lambda: {name}({needed[0]}=..., ...)"
+        )
 
 
 def same_state(one: dict[str, Any], two: dict[str, Any]) -> bool:

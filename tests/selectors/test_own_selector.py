@@ -1,10 +1,11 @@
 """How to write a selector, and what the contract says when something in it is forgotten."""
 
+import numpy as np
 import pytest
 import torch
 
 from carpediem import AdaptiveSampler, Selector
-from carpediem.core.distribution import Weights
+from carpediem.core.distribution import Levels, Weights
 from carpediem.testing import (
     CONTRACT,
     bad_batches_are_refused_whole,
@@ -14,6 +15,7 @@ from carpediem.testing import (
     global_generator_is_left_alone,
     gradients_stay_untouched,
     inputs_stay_unmodified,
+    keep_takes_what_was_measured,
     nothing_but_finite_logits_is_kept,
     observe_takes_any_floating_type,
     resume_equals_never_having_stopped,
@@ -128,6 +130,30 @@ class SumsToTwo(LeastConfident):
         return self.Twice(self.doubt[:-1] + self.floor)
 
 
+class MeasuresTheBatch(LeastConfident):
+    def measure(self, logits, targets):
+        return logits.mean()
+
+
+class MeasuresANumber(LeastConfident):
+    def measure(self, logits, targets):
+        return float(logits.mean())
+
+
+class MeasuresAnotherType(LeastConfident):
+    def measure(self, logits, targets):
+        return super().measure(logits, targets).float()
+
+
+class IsNotDouble(LeastConfident):
+    class Single(Weights):
+        def probabilities(self, indices=None):
+            return super().probabilities(indices).float()
+
+    def build(self, epoch):
+        return self.Single(self.doubt[:-1] + self.floor)
+
+
 class HasOneRowTooFew(LeastConfident):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -144,6 +170,14 @@ class DropsIntoTheLastSample(HasOneRowTooFew):
 
 
 BROKEN = (
+    (MeasuresTheBatch, keep_takes_what_was_measured, r"one value a sample, shape \(7,\) .* got \(\); reduce"),
+    (MeasuresANumber, keep_takes_what_was_measured, "a tensor of one value a sample, or None, got "),
+    (
+        MeasuresAnotherType,
+        keep_takes_what_was_measured,
+        r"here torch.float32 of shape \(7,\), it says .*; let",
+    ),
+    (IsNotDouble, distribution_sums_to_one, "has torch.float32; let `weights` of the distribution return"),
     (HasOneRowTooFew, what_is_to_be_dropped_changes_no_sample, "keep must take the index .* one row more"),
     (DropsIntoTheLastSample, what_is_to_be_dropped_changes_no_sample, "must change no probability"),
     (ForgetsItsState, resume_equals_never_having_stopped, "restore all of it|probabilities of epoch"),
@@ -204,3 +238,47 @@ def test_a_selector_that_was_not_set_up_is_told_so():
         check_selector(lambda: Bare(50, 4, 6))
     with pytest.raises(AssertionError, match="make must give a Selector, got int"):
         check_selector(lambda: 5)
+
+
+def test_a_selector_in_the_place_of_what_makes_one_is_named():
+    rule = "make must be a function that takes no arguments and gives a new selector each time, got"
+    with pytest.raises(TypeError, match=rf"{rule} a selector; pass lambda: LeastConfident\(\.\.\.\)"):
+        check_selector(make())
+    with pytest.raises(TypeError, match=rf"{rule} int$"):
+        check_selector(5)
+
+
+def test_a_class_in_the_place_of_what_makes_a_selector_is_told_what_it_takes():
+    with pytest.raises(
+        TypeError,
+        match=r"got LeastConfident, which takes num_samples, num_classes, epochs; pass lambda: Least",
+    ):
+        check_selector(LeastConfident)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        (MeasuresTheBatch, ValueError, r"measure must return one value a sample, shape \(5,\) .* got \(\)"),
+        (MeasuresANumber, TypeError, "measure must return a tensor of one value a sample, or None, got 0"),
+    ],
+)
+def test_training_refuses_what_is_not_one_value_a_sample(wrong, error, words):
+    selector = wrong(50, 4, 6)
+    with pytest.raises(error, match=words):
+        selector.observe(torch.arange(5), torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))
+
+
+class InSingle(LeastConfident):
+    def build(self, epoch):
+        return Weights((self.doubt[:-1] + self.floor).float())
+
+
+class InLevels(LeastConfident):
+    def build(self, epoch):
+        return Levels((self.doubt[:-1] > 0.5).to(torch.uint8), np.array([0.1, 0.7], dtype=np.float32))
+
+
+@pytest.mark.parametrize("method", [InSingle, InLevels])
+def test_weights_of_any_real_type_are_drawn_from_as_float64(method):
+    check_selector(lambda: method(num_samples=50, num_classes=4, epochs=6, warm_up=1))

@@ -166,10 +166,11 @@ class Levels(Distribution):
 
     Args:
         levels: level of each sample, shape (N,), small integers.
-        level_weights: weight of each level, float64, at least 0.
+        level_weights: weight of each level, at least 0; any real type, taken as float64.
     """
 
-    def __init__(self, levels: Tensor, level_weights: NDArray[np.float64]) -> None:
+    def __init__(self, levels: Tensor, level_weights: NDArray[Any]) -> None:
+        level_weights = np.asarray(level_weights, dtype=np.float64)
         self.num_samples, self.device = len(levels), levels.device
         self.levels, self.level_weights = levels, level_weights
         self._weight_of_level = torch.from_numpy(level_weights).to(
@@ -215,14 +216,15 @@ class Weights(Distribution):
     No table of cumulated weights is searched and none is rounded, so N has no limit.
 
     Args:
-        weights: float64, shape (N,), finite, at least 0, not all 0.
+        weights: shape (N,), finite, at least 0, not all 0; any real type, taken as float64.
     """
 
     _LEVELS = 255  # level 254 takes what is less likely than 2^-31 of the largest, level 255 the zeros
 
     def __init__(self, weights: Tensor) -> None:
         self.num_samples, self.device = len(weights), weights.device
-        self._weights = weights
+        # Sums and bounds in float32 would be off by more than the bounds leave room for.
+        self._weights = weights = weights.to(torch.float64)
         smallest, largest = (float(v) for v in weights.aminmax())
         self._total = float(weights.sum())
         # NaN is neither; an infinite weight makes an infinite sum.

@@ -219,7 +219,9 @@ class Selector(ABC):
         values = self.measure(logits, targets)
         if values is None:
             self._pass_over()
-        elif self.journal is None:
+            return
+        check_measured(values, len(indices))
+        if self.journal is None:
             self.keep(indices, values)
         else:
             self.journal.note(indices, values)
@@ -356,6 +358,17 @@ def check_integer(name: str, value: object, *, at_least: int) -> int:
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
     return int(value)
+
+
+def check_measured(values: object, size: int) -> None:
+    """Refuse what is not one value a sample of a batch."""
+    if not isinstance(values, Tensor):
+        raise TypeError(f"measure must return a tensor of one value a sample, or None, got {_kind(values)}")
+    if values.shape != (size,):
+        raise ValueError(
+            f"measure must return one value a sample, shape ({size},) for this batch, got {tuple(values.shape)}; "
+            "reduce over the classes alone, as logits.mean(dim=1) does"
+        )
 
 
 def at_least_float32(logits: Tensor) -> Tensor:
