@@ -135,3 +135,22 @@ def test_what_is_out_of_range_is_refused_and_nothing_is_kept(indices, labels, wo
     with pytest.raises(ValueError, match=words):
         history.record(torch.tensor([1, *indices]), torch.tensor([1, *labels]))
     assert [history.predictions(i) for i in range(3)] == [[], [], []]
+
+
+@pytest.mark.parametrize("index", [999, 200, -1])
+def test_the_predictions_of_a_sample_that_there_is_not_are_refused_with_the_number_of_samples(index):
+    history = LabelHistory(200, num_classes=3, window=2)
+    with pytest.raises(
+        IndexError, match=rf"index must lie in \[0, 200\), the history being of 200 samples, got {index}"
+    ):
+        history.predictions(index)
+
+
+def test_the_predictions_of_what_is_no_index_are_refused():
+    history = LabelHistory(200, num_classes=3, window=2)
+    history.record(torch.tensor([7]), torch.tensor([2]))
+    for index in (7, np.int64(7), torch.tensor(7)):
+        assert history.predictions(index) == [2]
+    for wrong in (7.0, "7", torch.tensor([7, 8])):
+        with pytest.raises(TypeError, match="index must be an integer, got"):
+            history.predictions(wrong)

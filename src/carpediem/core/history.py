@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 
 import numpy as np
@@ -102,7 +103,20 @@ class LabelHistory:
         return by_level[self.levels().long()]
 
     def predictions(self, index: int) -> list[int]:
-        """The kept predictions of one sample, oldest first."""
+        """The kept predictions of one sample, oldest first.
+
+        Args:
+            index: in [0, N).
+        """
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise TypeError(f"index must be an integer, got {index!r}") from None
+        if not 0 <= index < self.num_samples:  # column N would be found, and holds nobody's predictions
+            raise IndexError(
+                f"index must lie in [0, {self.num_samples}), the history being of {self.num_samples} samples, got "
+                f"{index}"
+            )
         cursor, q = int(self.cursor[index]), self.window
         rows = range(cursor) if cursor < q else [(cursor + i) % q for i in range(q)]
         return [int(self.labels[row, index]) for row in rows]
