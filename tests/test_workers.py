@@ -6,6 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from carpediem import AdaptiveSampler, Indexed, RecencyBias, Selector
 from carpediem.core.distribution import Uniform
+from processes import python
 
 # Four workers are more than some machines have cores; that torch says so is no concern of these tests.
 pytestmark = [
@@ -141,3 +142,33 @@ def test_training_resumes_where_it_stopped_though_workers_had_drawn_ahead(num_wo
         else:
             assert copy.epoch == 1
             assert len(rest) == 9
+
+
+LARGER_BATCHES = """
+import sys
+from torch.utils.data import DataLoader
+from carpediem import AdaptiveSampler, Indexed, RandomBatch
+
+if __name__ == "__main__":
+    workers = {"num_workers": 2, "multiprocessing_context": sys.argv[1]} if sys.argv[1:] else {}
+    sampler = AdaptiveSampler(RandomBatch(200), batch_size=20, seed=0, draws="independent")
+    loader = DataLoader(Indexed(list(range(200))), batch_size=50, sampler=sampler, **workers)
+    for _ in range(4):
+        for _ in loader:  # here
+            pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "at_most"),
+    # Two workers that find the first such batch at the same moment both say so.
+    [((), 1), (("fork",), 2), (("spawn",), 2)],
+)
+def test_batches_that_are_too_large_are_told_of_once_whatever_loads_them(context, at_most, tmp_path):
+    script = tmp_path / "larger.py"
+    script.write_text(LARGER_BATCHES)
+    said = python("-W", "always::UserWarning", script, *context).stderr
+    assert 1 <= said.count("a batch holds the same sample twice") <= at_most, said
+    line = 1 + LARGER_BATCHES[: LARGER_BATCHES.index("# here")].count("\n")
+    # A spawned worker knows no loop that it loads for.
+    assert ("<string>:1: " if context == ("spawn",) else f"larger.py:{line}: UserWarning") in said

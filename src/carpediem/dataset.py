@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -12,6 +14,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 Item = TypeVar("Item", covariant=True)
 Batch = TypeVar("Batch")
+BETWEEN = ("carpediem", "torch", "torchdata", "multiprocessing")
 
 
 class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
@@ -37,7 +40,8 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 f"dataset must be map-style, with __getitem__ and __len__, got {type(dataset).__name__}"
             )
         self.dataset = dataset
-        self._has_warned = False
+        # Memory that forked workers share, and torch hands on to spawned ones: what is said in one is said for all.
+        self._has_warned = torch.frombuffer(mmap.mmap(-1, 1), dtype=torch.bool)
         if len(self) == 0:
             raise ValueError("dataset must hold at least one sample, got an empty one")
 
@@ -57,11 +61,11 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
             )
         self._check(indices)
         if not self._has_warned and len(set(indices)) < len(indices):
-            self._has_warned = True  # in each worker once
+            self._has_warned.fill_(True)
             warnings.warn(
                 "a batch holds the same sample twice, which an AdaptiveSampler never cuts; give the DataLoader its "
                 "batch_size",
-                stacklevel=2,
+                stacklevel=_loop_level(),
             )
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
@@ -90,6 +94,14 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
                 f"index must be less than the {len(self)} samples of the data set, got {last}; build the selector with "
                 f"num_samples={len(self)}"
             )
+
+
+def _loop_level() -> int:
+    """The `stacklevel` at which the caller warns of the loop over a loader, which torch's frames lie between."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in BETWEEN:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class Collate(Generic[Batch]):
