@@ -240,6 +240,16 @@ def test_a_loader_with_another_batch_size_is_refused_with_the_one_it_needs():
         fit(*build(batch_size=8))
 
 
+def test_a_selector_for_another_data_set_is_refused():
+    callback, _ = build(samples=48)
+    loader = DataLoader(Indexed(problem(96)), batch_size=BATCH, sampler=callback.sampler)
+    with pytest.raises(
+        ValueError,
+        match="num_samples must be the length of the data set = 96, got 48; build the selector with num_samples=96",
+    ):
+        fit(callback, loader)
+
+
 def test_a_loader_that_draws_from_something_else_is_refused():
     callback, _ = build()
     with pytest.raises(ValueError, match="got a DataLoader that draws from SequentialSampler"):

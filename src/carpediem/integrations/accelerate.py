@@ -13,6 +13,7 @@ from typing import Any
 from torch.utils.data import DataLoader, Sampler
 
 from carpediem.distributed import merge, synchronise
+from carpediem.integrations.agreement import refuse_another_length
 from carpediem.integrations.requirement import require
 from carpediem.sampler import AdaptiveSampler
 
@@ -146,11 +147,7 @@ def _refuse_a_misfit(sampler: AdaptiveSampler, loader: Any, processes: int, accu
             f"the sampler must have world_size = 1, got {sampler.world_size}; Accelerate shares out the stream itself, "
             "build the sampler without rank and world_size"
         )
-    if len(loader.dataset) != sampler.selector.num_samples:
-        raise ValueError(
-            f"the selector's num_samples must be the length of the data set = {len(loader.dataset)}, got "
-            f"{sampler.selector.num_samples}"
-        )
+    refuse_another_length(sampler.selector, loader.dataset)
     batches = loader.batch_sampler
     split = getattr(loader if isinstance(loader, DataLoaderDispatcher) else batches, "split_batches", False)
     shares = 1 if split else processes

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.utils.data.distributed import DistributedSampler
 
 from carpediem.distributed import merge, synchronise
+from carpediem.integrations.agreement import refuse_another_length
 from carpediem.integrations.requirement import require
 from carpediem.sampler import AdaptiveSampler
 
@@ -75,6 +76,7 @@ class AdaptiveBatches(Callback):
                 "(no batch_sampler, which Lightning may re-make with uniform draws, and no overfit_batches), got a "
                 f"{type(loader).__name__} that draws from {type(found).__name__}"
             )
+        refuse_another_length(self.sampler.selector, loader.dataset)
         share = self.sampler.batch_size // trainer.world_size
         if loader.batch_size != share:
             raise ValueError(
