@@ -40,6 +40,7 @@ pytestmark = [
 ]
 SCRIPT = Path(__file__).with_name("lightning_training.py")
 workers = pytest.mark.parametrize("num_workers", [0, 2])
+stops_early = pytest.mark.filterwarnings("ignore:max_epochs is .*fewer than the selector's:UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,7 @@ def test_reloaded_loaders_go_on_with_the_next_epoch(plain, num_workers):
     assert fit(callback, None, model=model, reload_dataloaders_every_n_epochs=1).steps == plain
 
 
+@stops_early
 @workers
 def test_a_second_fit_goes_on_where_the_first_ended(plain, num_workers):
     callback, loader = build(num_workers=num_workers)
@@ -91,6 +93,7 @@ def test_a_second_fit_goes_on_where_the_first_ended(plain, num_workers):
     assert model.steps == plain
 
 
+@stops_early
 @pytest.mark.filterwarnings("ignore:`training_step` returned `None`:UserWarning")
 def test_a_step_that_returns_nothing_is_not_reported():
     class Skips(Classifier):
@@ -267,6 +270,14 @@ def test_more_epochs_than_the_selector_was_built_for_are_refused_before_training
         ValueError, match="max_epochs must be at most the selector's epochs = 5, got 6; build"
     ):
         fit(*build(), max_epochs=6)
+
+
+def test_fewer_epochs_than_the_selector_was_built_for_are_told_of_once():
+    with pytest.warns(
+        UserWarning, match="max_epochs is 3, fewer than the selector's epochs = 5, .* build .* with epochs=3"
+    ) as told:
+        fit(*build(), max_epochs=3)
+    assert len([one for one in told if "max_epochs" in str(one.message)]) == 1
 
 
 def test_a_training_step_without_logits_is_refused():

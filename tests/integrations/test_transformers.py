@@ -154,6 +154,21 @@ def test_more_epochs_than_the_selector_knows_are_refused_before_training(trainer
         trainer(uniform(), num_train_epochs=3).train()
 
 
+def test_fewer_epochs_than_the_selector_knows_are_told_of_once(trainer):
+    with pytest.warns(
+        UserWarning,
+        match="num_train_epochs is 1.5, fewer than the selector's epochs = 3, .* build .* with epochs=2",
+    ) as told:
+        trainer(uniform(epochs=3), num_train_epochs=1.5).train()
+    assert len([one for one in told if "num_train_epochs" in str(one.message)]) == 1
+
+
+@pytest.mark.parametrize("steps", [2, -1])
+def test_steps_that_end_a_training_and_epochs_that_agree_are_not(trainer, steps):
+    ours = trainer(uniform(epochs=2), num_train_epochs=2, max_steps=steps)
+    assert ours.train().global_step == (steps if steps > 0 else 6)
+
+
 def test_a_method_that_weights_the_loss_is_refused(trainer):
     selector = ActiveBias(12, 2, 2, warm_up=1, mode="reweight")
     with pytest.raises(
@@ -218,7 +233,7 @@ def test_logits_that_lie_elsewhere_are_reported_by_an_own_report(trainer):
 
     sampler = AdaptiveSampler(RecencyBias(12, 2, 2, window=1, warm_up=1), batch_size=4)
     assert (sampler.selector.history.uncertainty() == 1).all()
-    trainer(sampler, kind=Scored, model=Scoring, num_train_epochs=1).train()
+    trainer(sampler, kind=Scored, model=Scoring).train()
     assert (sampler.selector.history.uncertainty() == 0).any()
 
 

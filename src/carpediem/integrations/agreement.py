@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 from carpediem.selectors.base import Selector
@@ -13,4 +15,27 @@ def refuse_another_length(selector: Selector, dataset: Any) -> None:
         raise ValueError(
             f"the selector's num_samples must be the length of the data set = {len(dataset)}, got "
             f"{selector.num_samples}; build the selector with num_samples={len(dataset)}"
+        )
+
+
+def check_epochs(selector: Selector, name: str, epochs: float, *, aloud: bool = True) -> None:
+    """Refuse a training of more epochs than the selector was built for, and warn of one of fewer.
+
+    Args:
+        selector: one that may know its epochs.
+        name: what the framework calls its number of epochs.
+        epochs: that number; the last one may be trained in part.
+        aloud: whether this process is the one that warns.
+    """
+    known, trained = selector.epochs, math.ceil(epochs)
+    if known is None or trained == known:
+        return
+    remedy = f"build the selector with epochs={trained}"
+    if trained > known:
+        raise ValueError(f"{name} must be at most the selector's epochs = {known}, got {epochs:g}; {remedy}")
+    if aloud:
+        warnings.warn(
+            f"{name} is {epochs:g}, fewer than the selector's epochs = {known}, so that a pressure which decays over "
+            f"them stops short of its end; {remedy}, unless training goes on from there later",
+            stacklevel=3,
         )

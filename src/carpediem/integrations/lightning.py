@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data.distributed import DistributedSampler
 
 from carpediem.distributed import merge, synchronise
-from carpediem.integrations.agreement import refuse_another_length
+from carpediem.integrations.agreement import check_epochs, refuse_another_length
 from carpediem.integrations.requirement import require
 from carpediem.sampler import AdaptiveSampler
 
@@ -51,12 +51,9 @@ class AdaptiveBatches(Callback):
         self._fitting = stage == "fit"
         if not self._fitting:
             return
-        selector, epochs = self.sampler.selector, trainer.max_epochs
-        if selector.epochs is not None and trainer.max_steps == -1 and (epochs or -1) > selector.epochs:
-            raise ValueError(
-                f"max_epochs must be at most the selector's epochs = {selector.epochs}, got {epochs}; build the "
-                "selector with the number of epochs that will be trained"
-            )
+        epochs = trainer.max_epochs or -1
+        if epochs > 0 and trainer.max_steps == -1:
+            check_epochs(self.sampler.selector, "max_epochs", epochs, aloud=trainer.is_global_zero)
         processes = trainer.world_size
         dealt = (trainer.distributed_sampler_kwargs or {}).get("num_replicas", processes)
         if dealt != processes:

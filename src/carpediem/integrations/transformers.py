@@ -7,7 +7,6 @@ Evaluation is untouched.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from carpediem.dataset import Indexed
+from carpediem.integrations.agreement import check_epochs
 from carpediem.integrations.requirement import require
 from carpediem.sampler import AdaptiveSampler
 
@@ -78,7 +78,10 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The Trainer's own loader, over the samples with their indices."""
-        self._refuse_too_few_epochs()
+        if self.args.max_steps <= 0:
+            first = self.args.process_index == 0
+            selector, epochs = self.adaptive_sampler.selector, self.args.num_train_epochs
+            check_epochs(selector, "num_train_epochs", epochs, aloud=first)
         dataset, collator = self.train_dataset, self.data_collator
         # Columns that the model does not take are removed under our collator, from the samples alone.
         within = self._get_collator_with_removed_columns(collator, description="training")
@@ -131,14 +134,6 @@ class AdaptiveTrainerMixin(_Base):  # type: ignore[misc]
                 "or begin anew with its weights as the model's"
             )
         restore(self.adaptive_sampler, torch.load(file, map_location="cpu", weights_only=True))
-
-    def _refuse_too_few_epochs(self) -> None:
-        known, asked = self.adaptive_sampler.selector.epochs, math.ceil(self.args.num_train_epochs)
-        if known is not None and self.args.max_steps <= 0 and asked > known:
-            raise ValueError(
-                f"num_train_epochs must be at most the selector's epochs = {known}, got {self.args.num_train_epochs}; "
-                f"build the selector with epochs={asked}"
-            )
 
 
 class AdaptiveTrainer(AdaptiveTrainerMixin, Trainer):  # type: ignore[misc]
