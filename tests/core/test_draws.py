@@ -211,6 +211,28 @@ def test_weights_that_cannot_be_drawn_from_are_refused(weights):
         Weights(torch.tensor(weights, dtype=torch.float64))
 
 
+@pytest.mark.parametrize(
+    "weights", [[0.0, 0.0, 1.0], [1.0, -1.0, 1.0], [1.0, math.nan, 1.0], [1.0, math.inf, 1.0]]
+)
+def test_weights_of_levels_that_cannot_be_drawn_from_are_refused(weights):
+    with pytest.raises(
+        ValueError, match="level_weights must be finite and at least 0, not 0 for all samples"
+    ):
+        Levels(torch.tensor([0, 1, 1, 0]), np.array(weights))
+
+
+def test_levels_are_integers_with_a_weight_each_whatever_holds_the_weights():
+    for bad in ([0, 1, 3], [-1, 0, 1]):
+        with pytest.raises(
+            ValueError, match=rf"levels must lie in \[0, 3\), .* got {min(bad)} to {max(bad)}"
+        ):
+            Levels(torch.tensor(bad), np.ones(3))
+    with pytest.raises(TypeError, match=r"levels must be integers, got torch\.float32"):
+        Levels(torch.tensor([0.0, 1.0]), np.ones(2))
+    for weights in ([1, 3], (1.0, 3.0), torch.tensor([1, 3])):
+        assert Levels(torch.tensor([0, 1]), weights).probabilities().tolist() == [0.25, 0.75]
+
+
 @pytest.mark.parametrize("kind", ["uniform", "levels", "weights"])
 def test_a_distribution_is_rebuilt_from_its_state(kind):
     distribution = distributions(300)[kind]

@@ -159,8 +159,12 @@ def test_fewer_epochs_than_the_selector_knows_are_told_of_once(trainer):
         UserWarning,
         match="num_train_epochs is 1.5, fewer than the selector's epochs = 3, .* build .* with epochs=2",
     ) as told:
-        trainer(uniform(epochs=3), num_train_epochs=1.5).train()
+        trainer(AdaptiveSampler(ActiveBias(12, 2, 3, warm_up=1), batch_size=4), num_train_epochs=1.5).train()
     assert len([one for one in told if "num_train_epochs" in str(one.message)]) == 1
+
+
+def test_fewer_epochs_of_what_does_not_decay_are_fine(trainer):
+    assert trainer(uniform(epochs=3), num_train_epochs=1).train().global_step == 3
 
 
 @pytest.mark.parametrize("steps", [2, -1])

@@ -171,6 +171,15 @@ class Levels(Distribution):
 
     def __init__(self, levels: Tensor, level_weights: NDArray[Any]) -> None:
         level_weights = np.asarray(level_weights, dtype=np.float64)
+        if levels.is_floating_point() or levels.dtype == torch.bool:
+            raise TypeError(
+                f"levels must be integers, got {levels.dtype}; convert them with .to(torch.uint8)"
+            )
+        lowest, highest = (int(level) for level in levels.aminmax())
+        if lowest < 0 or highest >= len(level_weights):
+            raise ValueError(
+                f"levels must lie in [0, {len(level_weights)}), as there are level_weights, got {lowest} to {highest}"
+            )
         self.num_samples, self.device = len(levels), levels.device
         self.levels, self.level_weights = levels, level_weights
         self._weight_of_level = torch.from_numpy(level_weights).to(
@@ -180,6 +189,11 @@ class Levels(Distribution):
         self._order, self._counts = native(order), counts
         mass = counts * level_weights
         self._total = float(mass.sum())
+        if not ((level_weights >= 0).all() and 0 < self._total < math.inf):
+            raise ValueError(
+                "level_weights must be finite and at least 0, not 0 for all samples, got "
+                f"{', '.join(format(weight, 'g') for weight in level_weights[:9])}{', …' * (len(level_weights) > 9)}"
+            )
         self._repeat_rate = float((mass / self._total * (level_weights / self._total)).sum())
         self.support = int(counts[level_weights > 0].sum())
         self._largest = float(level_weights[counts > 0].max())

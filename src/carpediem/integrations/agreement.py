@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from carpediem.selectors.base import Selector
+from carpediem import RandomBatch, Selector, WeightedBatch
 
 
 def refuse_another_length(selector: Selector, dataset: Any) -> None:
@@ -33,7 +33,7 @@ def check_epochs(selector: Selector, name: str, epochs: float, *, aloud: bool = 
     remedy = f"build the selector with epochs={trained}"
     if trained > known:
         raise ValueError(f"{name} must be at most the selector's epochs = {known}, got {epochs:g}; {remedy}")
-    if aloud:
+    if aloud and not isinstance(selector, (RandomBatch, WeightedBatch)):  # in which nothing decays
         warnings.warn(
             f"{name} is {epochs:g}, fewer than the selector's epochs = {known}, so that a pressure which decays over "
             f"them stops short of its end; {remedy}, unless training goes on from there later",
