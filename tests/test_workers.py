@@ -7,6 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from carpediem import AdaptiveSampler, Indexed, RecencyBias, Selector
 from carpediem.core.distribution import Uniform
 from processes import python
+from reference.padding import padded
 
 # Four workers are more than some machines have cores; that torch says so is no concern of these tests.
 pytestmark = [
@@ -55,12 +56,6 @@ def test_spawned_workers_give_the_same_batches(alone):
 
 
 TEXTS = [("a" * (1 + index % 5), index % CLASSES) for index in range(SAMPLES)]
-
-
-def padded(items):
-    """Texts of different lengths as one tensor, as people write it for a loader without carpediem."""
-    texts = [torch.tensor([ord(letter) for letter in text]) for text, _ in items]
-    return torch.nn.utils.rnn.pad_sequence(texts, batch_first=True), torch.tensor([y for _, y in items])
 
 
 @pytest.mark.parametrize(("num_workers", "context"), [(0, None), (2, "fork"), (2, "spawn")])

@@ -369,7 +369,7 @@ def test_a_record_says_what_was_drawn_and_how_it_was_learned(make, toy):
         assert np.abs(np.array(record["loss_histogram"]["counts"]) - counts).sum() <= 2  # on an edge
         assert record["uncertainty"] == pytest.approx(np.mean([entropy(h) for h in history]), abs=1e-6)
         counted = dict(map(tuple, record["uncertainty_counts"]))
-        assert counted == Counter(round(entropy(h), 6) for h in history)
+        assert counted == Counter(round(entropy(h), 12) for h in history)
         # Eq. 9, e counted from 1: the pressure falls to 1 in the last epoch.
         expected = None if epoch < 2 else 50 * math.exp(math.log(1 / 50) / (6 - 2)) ** (epoch + 1 - 2)
         assert record["pressure"] == pytest.approx(expected)
