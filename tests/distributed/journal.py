@@ -72,6 +72,27 @@ def skipped(rank):
     return selector.history.predictions(0)
 
 
+def reused(rank):
+    """What is kept of sample 0 where the program writes the next batch into the same tensors."""
+    selector = RecencyBias(4, 4, 9, window=3, warm_up=3)
+    synchronise(selector)
+    indices, logits = torch.tensor([0]), torch.eye(4)[[2 + rank]]
+    selector.observe(indices, logits, torch.tensor([0]))
+    indices.fill_(1)
+    logits.zero_()
+    merge(selector)
+    return selector.history.predictions(0)
+
+
+def unlike(rank):
+    """How many batches this rank has passed over when it is made one with the other."""
+    selector = RecencyBias(4, 4, 9, window=3, warm_up=3, on_nonfinite="skip")
+    for _ in range(rank):
+        said(selector, 0, finite=False)
+    synchronise(selector)
+    return selector.skipped
+
+
 def undone(rank):
     """The labels of sample 0 after a step, two that going back undoes, and one more; rank 0 observes alone."""
     selector = RecencyBias(4, 4, 9, window=4, warm_up=4)
@@ -108,6 +129,8 @@ def main(out):
     found = {
         "last steps": last_steps(rank),
         "skipped": skipped(rank),
+        "reused": reused(rank),
+        "unlike": unlike(rank),
         "undone": undone(rank),
         "losses": handed_in(rank, online, OnlineBatch.set_losses),
         "weights": handed_in(rank, lambda: WeightedBatch(4), WeightedBatch.set_weights),

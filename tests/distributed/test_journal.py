@@ -26,6 +26,14 @@ def test_a_step_that_a_rank_passes_over_leaves_the_others_in_their_order(found):
     assert [one["skipped"] for one in found] == [[0, 1, 3]] * 2
 
 
+def test_notes_are_copies_of_what_was_observed(found):
+    assert [one["reused"] for one in found] == [[2, 3]] * 2
+
+
+def test_ranks_that_have_passed_over_different_batches_are_made_one_all_the_same(found):
+    assert [one["unlike"] for one in found] == [0, 1]
+
+
 def test_going_back_takes_the_steps_since_with_it(found):
     assert [one["undone"] for one in found] == [[1]] * 2
 

@@ -21,6 +21,7 @@ from carpediem.lab.report import gather, render_page, write_report
 from carpediem.lab.report.obtained import commands
 from carpediem.lab.results import group_cells
 from carpediem.lab.tables import all_tables
+from lab.record_makers import run as made
 from lab.report_makers import CLASSES, EPOCHS, own_data, unfinish
 from lab.test_curves import comparison
 from processes import python
@@ -175,6 +176,28 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
         "carpediem reproduce resnet-momentum --datasets cifar10 --methods random,online,active,recency --seeds 3 "
         "--device cuda"
     ]
+
+
+def test_the_command_for_random_weights_says_so_where_the_recipe_has_trained_ones():
+    for weights, said in ((None, True), ("imagenet", False)):
+        config = {
+            "recipe": "fine-tuning",
+            "data": "./photos",
+            "net": "efficientnet-lite0",
+            "weights": weights,
+        }
+        (command,) = commands(group_cells([made("random", 0, [9.0], **config)]))
+        assert ("--weights none" in command) == said
+
+
+def test_the_page_names_no_folder_of_the_machine_that_it_was_made_on(study, tmp_path):
+    described = json.loads((study / "study.json").read_text())
+    described["command"] = ["carpediem", "compare", "--out", str(study), f"--data-dir={tmp_path}"]
+    (study / "study.json").write_text(json.dumps(described))
+    (told,) = gather([study])["obtained"]["studies"]
+    assert told["command"] == shlex.join(
+        ["carpediem", "compare", "--out", f"…/{study.name}", f"--data-dir=…/{tmp_path.name}"]
+    )
 
 
 def test_machine_versions_and_commit_are_told_and_a_commit_that_is_not_known_too(study):

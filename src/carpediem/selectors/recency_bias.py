@@ -82,10 +82,11 @@ class RecencyBias(Selector):
             return Uniform(self.num_samples, self.device)
         # The distribution of the epoch before makes room for its successor, but for a byte a sample: an interrupted
         # refresh, which some program may save the state after, leaves all as it was.
-        before = self._distribution.state_dict()
-        self._distribution = Uniform(self.num_samples, self.device)
+        before = self._distribution
+        kept = (before.levels, before.level_weights) if isinstance(before, Levels) else None
+        self._distribution = before = Uniform(self.num_samples, self.device)
         try:
             return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
         except BaseException:
-            self._distribution = self.rebuild(before)
+            self._distribution = before if kept is None else Levels(*kept)
             raise

@@ -74,6 +74,9 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
     words += _changed(config, _OPTIONS)
+    starts_anew = config.get("weights") is None and ":" not in str(config["net"])
+    if starts_anew and RECIPES.get(config["recipe"], {}).get("weights") is not None:
+        words += ["--weights", "none"]
     variations: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         options = _changed(cell.config, METHOD_OPTIONS.get(cell.method, ()))
@@ -125,10 +128,21 @@ def _study(folder: Path) -> dict[str, Any] | None:
     """What a study's own description says; published folders have none."""
     try:
         described = json.loads((folder / "study.json").read_text())
-        command = shlex.join(map(str, described["command"]))
+        command = shlex.join(_without_folders(str(word)) for word in described["command"])
         return {"folder": folder.name, "command": command, "runs": len(described["runs"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _without_folders(word: str) -> str:
+    """A word of a command; where it is an absolute path, its name alone: a page may be sent to others.
+
+    >>> _without_folders("--out=/home/anna/runs/one"), _without_folders("runs/one")
+    ('--out=…/one', 'runs/one')
+    """
+    option, is_given, value = word.rpartition("=")
+    path = Path(value)
+    return f"{option}{is_given}…/{path.name}" if path.is_absolute() else word
 
 
 def _machines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
