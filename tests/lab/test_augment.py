@@ -236,14 +236,6 @@ def test_per_image_standardisation_bounds_the_deviation_of_flat_images():
     torch.testing.assert_close(standardise_per_image(flat), expected)
 
 
-def test_per_channel_standardisation_undoes_the_sets_own_mean_and_deviation():
-    images = batch().float()
-    std, mean = torch.std_mean(images, dim=(0, 2, 3), correction=0)
-    out = normalisation("per-channel", mean=mean, std=std)(images)
-    torch.testing.assert_close(out.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
-    torch.testing.assert_close(out.std((0, 2, 3), correction=0), torch.ones(3))
-
-
 def test_efficientnet_takes_pixels_about_127_in_units_of_128():
     out = normalisation("efficientnet")(torch.tensor([0.0, 127.0, 255.0]))
     torch.testing.assert_close(out, torch.tensor([-127 / 128, 0.0, 1.0]))
@@ -269,7 +261,7 @@ def test_imagenet_statistics_lie_on_the_device_before_any_image_comes():
 def test_normalisations_leave_their_input_as_it_was():
     images = batch().float()
     for name in NORMALISATIONS:
-        normalisation(name, mean=torch.ones(3), std=torch.ones(3))(images)
+        normalisation(name)(images)
     assert torch.equal(images, batch().float())
 
 
@@ -279,16 +271,9 @@ def test_normalisations_leave_their_input_as_it_was():
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match="one of none, crop-flip, flip-jitter; got 'mixup'"):
         augmentation("mixup")
-    with pytest.raises(
-        ValueError, match="one of imagenet, per-image, per-channel, efficientnet; got 'batch'"
-    ):
+    with pytest.raises(ValueError, match="one of imagenet, per-image, efficientnet; got 'batch'"):
         normalisation("batch")
     assert augmentation("none") is unchanged
-
-
-def test_per_channel_without_its_statistics_is_refused():
-    with pytest.raises(ValueError, match="mean and std must be given for per-channel"):
-        normalisation("per-channel", mean=torch.ones(3))
 
 
 @every_recipe

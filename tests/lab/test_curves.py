@@ -97,15 +97,6 @@ def test_runs_that_diverged_have_a_figure_too():
     assert len(convergence_figure(group_cells(records)).axes) == 3
 
 
-def test_the_band_may_be_the_standard_error():
-    cells = group_cells(comparison())
-    axes = convergence_figure(cells, band="standard-error").axes[1]
-    values = np.array([[epoch["test_error"] for epoch in item.epochs] for item in cells[0].runs])
-    upper = values.mean(axis=0) + values.std(axis=0, ddof=1) / np.sqrt(3)
-    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert heights.max() == pytest.approx(upper.max())
-
-
 def test_every_method_is_named_beside_its_line_in_a_colour_of_its_own():
     axes = convergence_figure(group_cells(comparison())).axes[1]
     names = {text.get_text(): text.get_color() for text in axes.texts}
@@ -219,8 +210,6 @@ def test_curves_are_of_finished_runs_alone(tmp_path):
 
 
 def test_wrong_options_are_named(tmp_path):
-    with pytest.raises(ValueError, match="band must be range or standard-error, got 'all'"):
-        convergence_figure(group_cells(comparison()), band="all")
     with pytest.raises(ValueError, match="formats must be among png, pdf, got svg"):
         write_curves(comparison(), tmp_path, formats=["svg"])
 

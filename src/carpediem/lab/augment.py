@@ -191,7 +191,7 @@ def scale_for_efficientnet(images: Tensor) -> Tensor:
     return (images - 127) / 128
 
 
-NORMALISATIONS = ("imagenet", "per-image", "per-channel", "efficientnet")
+NORMALISATIONS = ("imagenet", "per-image", "efficientnet")
 """What `normalisation` takes."""
 
 
@@ -202,25 +202,17 @@ def augmentation(name: str) -> Augmentation:
     return AUGMENTATIONS[name]
 
 
-def normalisation(
-    name: str,
-    *,
-    mean: Tensor | None = None,
-    std: Tensor | None = None,
-    device: torch.device | str | None = None,
-) -> Normalisation:
+def normalisation(name: str, *, device: torch.device | str | None = None) -> Normalisation:
     """The normalisation called `name`, one of `NORMALISATIONS`, as a function of the images alone.
 
     Args:
-        name: `per-image`, `per-channel` with the statistics given, `imagenet` with those of ImageNet (RGB, as
-            torchvision's weights expect), or `efficientnet`.
-        mean, std: needed by `per-channel` alone and ignored by the others; on the images' device.
+        name: `per-image`, `imagenet` with the statistics of ImageNet (RGB, as torchvision's weights expect), or
+            `efficientnet`.
         device: where the images will lie; read by `imagenet` alone, whose statistics are put there once, since
             a step that makes tensors from numbers cannot be recorded in a CUDA graph.
 
-    >>> normalise = normalisation("per-channel", mean=torch.tensor([100.0]), std=torch.tensor([50.0]))
-    >>> normalise(torch.tensor([[[[150.0]]]]))
-    tensor([[[[1.]]]])
+    >>> normalisation("efficientnet")(torch.tensor([255.0]))
+    tensor([1.])
     """
     if name not in NORMALISATIONS:
         raise ValueError(f"normalisation must be one of {', '.join(NORMALISATIONS)}; got {name!r}")
@@ -228,12 +220,7 @@ def normalisation(
         return standardise_per_image
     if name == "efficientnet":
         return scale_for_efficientnet
-    if name == "imagenet":
-        mean, std = torch.tensor((IMAGENET_MEAN, IMAGENET_STD), device=device)
-    if mean is None or std is None:
-        raise ValueError(
-            "mean and std must be given for per-channel normalisation, each of shape (channels,)"
-        )
+    mean, std = torch.tensor((IMAGENET_MEAN, IMAGENET_STD), device=device)
     return lambda images: standardise_per_channel(images, mean, std)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from carpediem.lab.drawing import (
     GREY,
@@ -23,14 +23,13 @@ from carpediem.lab.drawing import (
     write_all,
 )
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, best_error, estimate, mean_curve, method_name
+from carpediem.lab.results import Cell, best_error, mean_curve, method_name
 from carpediem.lab.titles import setting_name, setting_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Band = Literal["range", "standard-error"]
 
 # Which multiples of a power of ten are marked, by how many times the axis rises.
 _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -65,7 +64,6 @@ def write_curves(
     records: Iterable[RunRecord],
     folder: str | Path,
     *,
-    band: Band = "range",
     formats: Sequence[str] = ("png", "pdf"),
 ) -> list[Path]:
     """Write one figure for each set of runs that can be compared, and return the files.
@@ -74,26 +72,24 @@ def write_curves(
         records: runs; those that have not finished are left out.
         folder: where the files go, named after data, network, optimizer and recipe. Methods that were run with
             several options have a figure of their own, named `_variants`.
-        band: what is shaded around the mean over seeds, "range" (lowest to highest) or "standard-error".
         formats: "png" and "pdf".
     """
     check_formats(formats)
     groups = [part for cells in comparable(records) for part in plain_and_varied(cells)]
-    figures = [(_file_name(cells), convergence_figure(cells, band=band)) for cells in groups]
+    figures = [(_file_name(cells), convergence_figure(cells)) for cells in groups]
     return write_all(figures, folder, formats)
 
 
-def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure:
-    """Training loss and test error by iteration, a line a method: cells of one setting, as `group_cells` gives."""
-    if band not in ("range", "standard-error"):
-        raise ValueError(f"band must be range or standard-error, got {band!r}")
+def convergence_figure(cells: Sequence[Cell]) -> Figure:
+    """Training loss and test error by iteration, a line a method: cells of one setting, as `group_cells` gives.
+
+    Around each mean over seeds a band from the lowest to the highest is shaded.
+    """
     cells = [cell for cell in cells if cell.runs]
     if not cells:
         raise ValueError("cells must hold at least one finished run, got none")
     config = cells[0].config
-    losses, errors = (
-        [_line(cell, cells, name, band) for cell in cells] for name in ("train_loss", "test_error")
-    )
+    losses, errors = ([_line(cell, cells, name) for cell in cells] for name in ("train_loss", "test_error"))
     end = min(len(line.x) for line in errors) - _END_EPOCHS
     panels = 3 if end >= _END_EPOCHS else 2
     # Room on the right for the names, which stand beside the ends of their lines.
@@ -124,7 +120,7 @@ def convergence_figure(cells: Sequence[Cell], *, band: Band = "range") -> Figure
     head(figure, title(config))
     # Above the panels: within one, some line would run through the words.
     axes[0].set_title("grey: the warm-up" if warm_up else "", loc="right", fontsize=8, color=GREY)
-    axes[1].set_title(_caption(cells, band), loc="right", fontsize=8, color=GREY)
+    axes[1].set_title(_caption(cells), loc="right", fontsize=8, color=GREY)
     return figure
 
 
@@ -192,15 +188,10 @@ def _file_name(cells: Sequence[Cell]) -> str:
     return f"curves_{setting_name(cells[0].config)}" + ("_variants" if varied else "")
 
 
-def _line(cell: Cell, cells: Sequence[Cell], field: str, band: Band) -> _Line:
+def _line(cell: Cell, cells: Sequence[Cell], field: str) -> _Line:
     rows = list(zip(*([float(epoch[field]) for epoch in run.epochs] for run in cell.runs), strict=False))
     middle = [fmean(row) for row in rows]
-    if band == "range":
-        low, high = [min(row) for row in rows], [max(row) for row in rows]
-    else:
-        errors = [estimate(row).error or 0.0 for row in rows]
-        low = [value - error for value, error in zip(middle, errors, strict=True)]
-        high = [value + error for value, error in zip(middle, errors, strict=True)]
+    low, high = [min(row) for row in rows], [max(row) for row in rows]
     colour, dashes = style(cell, cells)
     iterations = mean_curve(cell).iterations
     return _Line(method_name(cell, cells), colour, dashes, iterations, middle, low, high)
@@ -318,9 +309,9 @@ def _warm_up(cell: Cell) -> int:
     return int(epochs[warm_up - 1]["iteration"]) if 0 < warm_up <= len(epochs) else 0
 
 
-def _caption(cells: Sequence[Cell], band: Band) -> str:
+def _caption(cells: Sequence[Cell]) -> str:
     counts = sorted({len(cell.runs) for cell in cells})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     if counts == [1]:
         return "1 seed"
-    return f"mean of {seeds} seeds; band: {'lowest to highest' if band == 'range' else '± standard error'}"
+    return f"mean of {seeds} seeds; band: lowest to highest"

@@ -155,7 +155,7 @@ def place(
     data: ImageData | FolderData, normalisation_name: str, device: torch.device, *, workers: int = 2
 ) -> Source:
     """The source of a data set: resident where it fits on the device beside the runs, else streamed."""
-    normalise = _normalise(data, normalisation_name, device)
+    normalise = normalisation(normalisation_name, device=device)
     if isinstance(data, ImageData) and _fits(data, device):
         return Resident(data, normalise, device)
     return Streamed(data, normalise, device, workers=workers)
@@ -190,14 +190,3 @@ def _fits(data: ImageData, device: torch.device) -> bool:
         return True
     free, _ = torch.cuda.mem_get_info(device)
     return data.train_images.nbytes + data.test_images.nbytes <= SHARE_OF_MEMORY * free
-
-
-def _normalise(data: ImageData | FolderData, name: str, device: torch.device) -> Normalisation:
-    if name != "per-channel":
-        return normalisation(name, device=device)
-    if isinstance(data, FolderData):
-        raise ValueError(
-            "normalisation='per-channel' needs a data set that fits in memory; choose another one"
-        )
-    pixels = data.train_images.float()
-    return normalisation(name, mean=pixels.mean((0, 2, 3)).to(device), std=pixels.std((0, 2, 3)).to(device))
