@@ -21,7 +21,7 @@ from carpediem import __version__
 from carpediem.lab import data as lab_data
 from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.cli_config import config_option
-from carpediem.lab.config import RunConfig
+from carpediem.lab.config import SELECTION_OPTIONS, RunConfig
 from carpediem.lab.export import FORMATS, export_samples
 from carpediem.lab.figures import write_figures
 from carpediem.lab.groups import Shard
@@ -29,6 +29,7 @@ from carpediem.lab.overview import overview_table
 from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
 from carpediem.lab.publish import publish as publish_runs
 from carpediem.lab.ray_cluster import LOCAL, ClusterError, RayCluster
+from carpediem.lab.recipes import OPTIONS
 from carpediem.lab.recipes import recipe as recipe_called
 from carpediem.lab.records import read_runs
 from carpediem.lab.report import Watch, write_report
@@ -40,25 +41,6 @@ from carpediem.lab.tables import all_tables
 from carpediem.lab.usercode import UserCodeError
 
 TABLE_ENDINGS = {"": "text", ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
-# Options that replace a setting of the recipe.
-SETTINGS = (
-    "iterations",
-    "batch_size",
-    "learning_rate",
-    "dropout",
-    "augmentation",
-    "weights",
-    "image_size",
-    "warm_up",
-    "window",
-    "pressure",
-    "schedule",
-    "draws",
-    "losses",
-    "smoothness",
-    "mode",
-)
-
 # What typer raises when a command is called wrongly; whose class it is depends on typer's version.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
@@ -675,7 +657,7 @@ def _own_configs(
         seeds=seeds,
         precision=chosen_precision(device),
         net=net,
-        **{key: settings[key] for key in ("optimizer", "epochs", *SETTINGS)},
+        **{key: settings[key] for key in ("optimizer", "epochs", *OPTIONS, "draws", *SELECTION_OPTIONS)},
     )
 
 

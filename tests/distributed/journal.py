@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -125,7 +126,7 @@ def main(out):
     dist.init_process_group("gloo")
     torch.set_num_threads(2)
     rank = dist.get_rank()
-    online = lambda: OnlineBatch(4, 2, 5, warm_up=0, losses="evaluate")  # noqa: E731
+    online = partial(OnlineBatch, 4, 2, 5, warm_up=0, losses="evaluate")
     found = {
         "last steps": last_steps(rank),
         "skipped": skipped(rank),
@@ -133,7 +134,7 @@ def main(out):
         "unlike": unlike(rank),
         "undone": undone(rank),
         "losses": handed_in(rank, online, OnlineBatch.set_losses),
-        "weights": handed_in(rank, lambda: WeightedBatch(4), WeightedBatch.set_weights),
+        "weights": handed_in(rank, partial(WeightedBatch, 4), WeightedBatch.set_weights),
     }
     (Path(out) / f"{rank}.json").write_text(json.dumps(found))
     dist.barrier()

@@ -127,7 +127,7 @@ def test_unknown_and_missing_fields_are_named():
         ("decay", "cosine", "decay must be one of step, constant, got 'cosine'"),
         ("precision", "fp8", "precision must be one of float32, bf16, got 'fp8'"),
         ("draws", "shuffle", "draws must be one of independent, systematic, got 'shuffle'"),
-        ("weights", "mine", "weights must be one of None, imagenet, got 'mine'"),
+        ("weights", "mine", "weights must be one of none, imagenet, got 'mine'"),
         ("schedule", "rising", "schedule must be one of decayed, constant, got 'rising'"),
         ("mode", "weigh", "mode must be one of sample, reweight, got 'weigh'"),
         ("losses", "evaluated", "losses must be one of observe, evaluate, got 'evaluated'"),
@@ -255,7 +255,7 @@ def test_only_networks_with_known_weights_start_from_some():
     asked = {"methods": ["random"], "seeds": [0]}
     with pytest.raises(ValueError, match="weights must be none for resnet-50, got imagenet; take efficient"):
         configs(recipe_name="fine-tuning", **asked)
-    with pytest.raises(ValueError, match="weights must be imagenet or none, got 'vgg'"):
+    with pytest.raises(ValueError, match="weights must be one of none, imagenet, got 'vgg'"):
         configs(weights="vgg", **asked)
 
 

@@ -178,16 +178,19 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
     ]
 
 
-def test_the_command_for_random_weights_says_so_where_the_recipe_has_trained_ones():
-    for weights, said in ((None, True), ("imagenet", False)):
-        config = {
-            "recipe": "fine-tuning",
-            "data": "./photos",
-            "net": "efficientnet-lite0",
-            "weights": weights,
-        }
-        (command,) = commands(group_cells([made("random", 0, [9.0], **config)]))
-        assert ("--weights none" in command) == said
+@pytest.mark.parametrize(
+    ("recipe", "weights", "said"),
+    [
+        ("fine-tuning", None, "--weights none"),
+        ("fine-tuning", "imagenet", None),
+        ("modern", "imagenet", "--weights imagenet"),
+        ("modern", None, None),
+    ],
+)
+def test_the_command_says_what_a_network_starts_from_where_the_recipe_does_not(recipe, weights, said):
+    config = {"recipe": recipe, "data": "./photos", "net": "efficientnet-lite0", "weights": weights}
+    (command,) = commands(group_cells([made("random", 0, [9.0], **config)]))
+    assert said in command if said else "--weights" not in command
 
 
 def test_the_page_names_no_folder_of_the_machine_that_it_was_made_on(study, tmp_path):

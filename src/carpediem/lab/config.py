@@ -81,9 +81,8 @@ class RunConfig:
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(str, allowed))}, got {getattr(self, name)!r}"
-                )
+                known = ", ".join("none" if value is None else value for value in allowed)
+                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
         for name in ("batch_size", "iterations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

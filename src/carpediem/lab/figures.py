@@ -13,7 +13,7 @@ from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
 from carpediem.lab.figure_losses import loss_figure
 from carpediem.lab.figure_trails import trails_figure
-from carpediem.lab.records import RunRecord
+from carpediem.lab.records import RunRecord, no_run_yet
 from carpediem.lab.results import Cell, method_name
 from carpediem.lab.samples import read_gallery, read_trails, run_folder
 from carpediem.lab.titles import setting_name
@@ -42,6 +42,8 @@ def write_figures(
     """
     check_formats(formats)
     records = list(records)
+    if not records:
+        raise no_run_yet(studies)
     files = write_curves(records, folder, formats=formats)
     figures: list[tuple[str, Figure | None]] = []
     for cells in comparable(records):

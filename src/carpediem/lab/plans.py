@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
-from carpediem.lab.data import NORMALISATIONS, FolderData, ImageData, open_data, plain_name
+from carpediem.lab.data import FolderData, ImageData, normalisation_of_weights, open_data, plain_name
 from carpediem.lab.methods import build_selector
 from carpediem.lab.networks import fingerprint, takes_dropout
 from carpediem.lab.recipes import EPOCHS, recipe
@@ -56,7 +56,7 @@ class Plan:
 _SMALL_IMAGES = ("mnist", "cifar10", "cifar100")
 _DENSENET_121 = {
     "net": "densenet-121",
-    "normalisation": NORMALISATIONS["densenet-121"],
+    "normalisation": normalisation_of_weights("densenet-121"),
     "image_size": 224,
 }
 PLANS: dict[str, Plan] = {
@@ -189,9 +189,11 @@ def run_configs(
         )
     plain = recipe(recipe_name)
     settings = plain | {name: value for name, value in changes.items() if value is not None}
-    settings["weights"] = _weights(net, changes.get("weights"), plain["weights"])
-    if settings["weights"] is not None and changes.get("normalisation") is None:
-        settings["normalisation"] = NORMALISATIONS[net]
+    is_own = ":" in net and changes.get("weights") is None  # and brings weights of its own, if any
+    if is_own or settings["weights"] == "none":
+        settings["weights"] = None
+    if settings["weights"] == "imagenet" and changes.get("normalisation") is None:
+        settings["normalisation"] = normalisation_of_weights(net)
     if settings["batch_size"] > data.num_samples:
         raise ValueError(
             f"batch_size must be at most the {data.num_samples} training samples of {data_name}, "
@@ -226,21 +228,6 @@ def run_configs(
                 build_selector(config, data.num_samples, data.num_classes, "cpu")
                 configs[config.hash] = config
     return list(configs.values())
-
-
-def _weights(net: str, asked_for: str | None, usual: str | None) -> str | None:
-    """What a network starts from: as asked for, or as its recipe has it; a user's own brings its own."""
-    chosen = asked_for or (None if ":" in net else usual)
-    if chosen in (None, "none"):
-        return None
-    if chosen != "imagenet":
-        raise ValueError(f"weights must be imagenet or none, got {chosen!r}")
-    if net not in NORMALISATIONS:
-        raise ValueError(
-            f"weights must be none for {net}, got {chosen}; take {' or '.join(NORMALISATIONS)}, or say --weights none "
-            "to start from random ones"
-        )
-    return chosen
 
 
 def plan_configs(

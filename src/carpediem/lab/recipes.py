@@ -59,6 +59,17 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 
+# Settings that `carpediem compare` and `train` have an option for, but for how batches are selected.
+OPTIONS = (
+    "iterations",
+    "batch_size",
+    "learning_rate",
+    "dropout",
+    "augmentation",
+    "weights",
+    "image_size",
+    "warm_up",
+)
 EPOCHS = {"fine-tuning": 50}  # where a recipe's length is given in these
 
 

@@ -87,8 +87,6 @@ def no_run_yet(folders: Sequence[str | Path]) -> ValueError:
 
 def none_finished(count: int) -> ValueError:
     """What to raise where none of so many runs has come to its end."""
-    if not count:
-        return ValueError("there is no run yet; carpediem compare trains some")
     return ValueError(f"no run of {count} has finished yet; the command that trains them continues them")
 
 

@@ -24,8 +24,8 @@ from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.source import place
 from carpediem.lab.wave import OnEpoch, Wave
 
-# Threads of the CPU, where fewer than torch's own choice are faster: in small steps they wait for each other, on a busy
-# machine ten times as long as they work.
+# Threads of the CPU, where fewer than torch's choice are faster: in small steps they wait for each other, the longer
+# the busier the machine.
 THREADS = {"small-cnn": 1}
 SIDE_BY_SIDE = {"cuda": 4, "cpu": 1}  # what was fastest with the paper's networks (docs/decisions/0008)
 

@@ -82,11 +82,13 @@ class RecencyBias(Selector):
             return Uniform(self.num_samples, self.device)
         # The distribution of the epoch before makes room for its successor, but for a byte a sample: an interrupted
         # refresh, which some program may save the state after, leaves all as it was.
-        before = self._distribution
-        kept = (before.levels, before.level_weights) if isinstance(before, Levels) else None
-        self._distribution = before = Uniform(self.num_samples, self.device)
+        old = self._distribution
+        kept = (old.levels, old.level_weights) if isinstance(old, Levels) else None
+        del old
+        self._distribution = Uniform(self.num_samples, self.device)
         try:
             return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
         except BaseException:
-            self._distribution = before if kept is None else Levels(*kept)
+            if kept is not None:
+                self._distribution = Levels(*kept)
             raise

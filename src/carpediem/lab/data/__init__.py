@@ -18,12 +18,11 @@ from .find import find_data, places
 from .folders import list_folder
 from .registry import SOURCES
 from .resize import resized
-from .weights import NORMALISATIONS, find_weights
+from .weights import find_weights, normalisation_of_weights
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "DOWNLOADS",
-    "NORMALISATIONS",
     "SOURCES",
     "Availability",
     "DataError",
@@ -36,6 +35,7 @@ __all__ = [
     "fetch",
     "find_weights",
     "load",
+    "normalisation_of_weights",
     "open_data",
     "places",
     "plain_name",

@@ -11,18 +11,31 @@ FILES = {
     "densenet-121": ("densenet121-a639ec97.pth", "densenet121.pth"),
 }
 # How the images were normalised that they were trained on.
-NORMALISATIONS = {"efficientnet-lite0": "efficientnet", "densenet-121": "imagenet"}
+_NORMALISATIONS = {"efficientnet-lite0": "efficientnet", "densenet-121": "imagenet"}
+
+
+def normalisation_of_weights(net: str) -> str:
+    """How a network's images are normalised when it starts from its ImageNet weights.
+
+    Raises:
+        ValueError: no such weights are known.
+    """
+    if net not in FILES:
+        raise ValueError(
+            f"weights must be none for {net}, got imagenet; take {' or '.join(FILES)}, or say --weights none to start "
+            "from random ones"
+        )
+    return _NORMALISATIONS[net]
 
 
 def find_weights(net: str, data_dir: Path | None = None) -> Path:
     """The file with the ImageNet weights of a network, looked for where data is.
 
     Raises:
-        ValueError: no such file is known for the network.
+        ValueError: no such weights are known.
         DataNotFoundError: the file is not there.
     """
-    if net not in FILES:
-        raise ValueError(f"weights='imagenet' goes with {', '.join(FILES)}, got the network {net!r}")
+    normalisation_of_weights(net)
 
     def locate(folder: Path) -> Path | None:
         return next((folder / name for name in FILES[net] if (folder / name).is_file()), None)

@@ -10,19 +10,9 @@ from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS
 from carpediem.lab.plans import DRAW_SUFFIXES, PLANS, is_of_plan
-from carpediem.lab.recipes import RECIPES, departures
+from carpediem.lab.recipes import OPTIONS, RECIPES, departures
 from carpediem.lab.results import Cell, method_name
 
-# Settings of a recipe that `carpediem compare` has an option for.
-_OPTIONS = (
-    "iterations",
-    "batch_size",
-    "learning_rate",
-    "dropout",
-    "augmentation",
-    "image_size",
-    "warm_up",
-)
 _SUFFIX = {
     ("random", "systematic"): "-shuffle",
     **{("", draws): suffix for suffix, draws in DRAW_SUFFIXES.items()},
@@ -73,7 +63,7 @@ def commands(cells: Sequence[Cell]) -> list[str]:
             ]
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
-    words += _changed(config, _OPTIONS)
+    words += _changed(config, OPTIONS)
     starts_anew = config.get("weights") is None and ":" not in str(config["net"])
     if starts_anew and RECIPES.get(config["recipe"], {}).get("weights") is not None:
         words += ["--weights", "none"]
