@@ -1,0 +1,156 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carpediem.cli.config_file import config_option
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with options of this command, such as iterations = 200.",
+        callback=config_option,
+        is_eager=True,
+        exists=True,
+        dir_okay=False,
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="digits, mnist, cifar10, cifar100, mit67, food100, flowers-102, a folder of images, or module:function."
+    ),
+]
+Net = Annotated[
+    str,
+    typer.Option(
+        help="small-cnn, resnet-50 and densenet-40-12 (for small images), efficientnet-lite0, densenet-121, or "
+        "module:function."
+    ),
+]
+Recipe = Annotated[
+    str | None,
+    typer.Option(help="paper, modern, fine-tuning or demo. [default: demo for digits, else modern]"),
+]
+Optimizer = Annotated[str, typer.Option(help="momentum or sgd.")]
+Epochs = Annotated[
+    int | None, typer.Option(help="How long to train. [default: as long as the recipe]", min=1)
+]
+Iterations = Annotated[int | None, typer.Option(help="How long to train, in steps.", min=1)]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the runs; the same folder continues them. [default: runs/NAME]"),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Where data is looked for. [default: $CARPEDIEM_DATA, else the user's cache]"),
+]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda. [default: cuda where there is one]")]
+SideBySide = Annotated[
+    int | None, typer.Option(help="Runs that train at once. [default: 1 on cpu, 4 on cuda]", min=1)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
+TensorBoard = Annotated[
+    bool, typer.Option("--tensorboard", help="Also write TensorBoard event files beside each run.")
+]
+TestDropout = Annotated[
+    bool,
+    typer.Option(
+        "--test-dropout",
+        help="Also test with dropout left on, as the paper's released ResNet does; tables --stages shows both.",
+    ),
+]
+BatchSize = Annotated[int | None, typer.Option(help="[default: the recipe's]", min=1)]
+Rate = Annotated[
+    float | None,
+    typer.Option("--learning-rate", "--lr", help="Learning rate at the start. [default: the recipe's]"),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="imagenet (efficientnet-lite0, densenet-121; the file is looked for with the data) or none. "
+        "[default: the recipe's]"
+    ),
+]
+Dropout = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
+Augmentation = Annotated[
+    str | None, typer.Option(help="none, crop-flip or flip-jitter. [default: the recipe's]")
+]
+ImageSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Side to which image files are brought, in pixels. [default: the recipe's, else 224]", min=8
+    ),
+]
+WarmUp = Annotated[
+    int | None, typer.Option(help="Uniform epochs at the start. [default: the recipe's, 10]", min=0)
+]
+Window = Annotated[int | None, typer.Option(help="Predictions that Recency Bias keeps. [default: 10]", min=1)]
+Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]
+Schedule = Annotated[
+    str | None,
+    typer.Option(help="decayed or constant pressure, of Online Batch and Recency Bias. [default: decayed]"),
+]
+DrawsOption = Annotated[
+    str | None, typer.Option("--draws", help="independent or systematic. [default: the recipe's]")
+]
+Losses = Annotated[
+    str | None,
+    typer.Option(help="observe or evaluate: whence Online Batch has its losses. [default: observe]"),
+]
+Smoothness = Annotated[
+    float | None,
+    typer.Option(help="What Active Bias adds to every sample's deviation. [default: 0.02]"),
+]
+Mode = Annotated[
+    str | None, typer.Option(help="sample or reweight: what Active Bias does. [default: sample]")
+]
+Methods = Annotated[
+    str, typer.Option(help="Comma-separated; random-shuffle and the like say how a method draws.")
+]
+Folders = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="Folders of studies or of published results.")
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", metavar="I/N", help="Train the I-th of N shares of the study alone, as one of a job array."
+    ),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Train over a Ray cluster: auto, HOST:PORT, or local (a new one on this machine) if no address is given.",
+    ),
+]
+Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
+
+
+def run_settings(
+    recipe: Recipe = None,
+    optimizer: Optimizer = "momentum",
+    epochs: Epochs = None,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    learning_rate: Rate = None,
+    dropout: Dropout = None,
+    augmentation: Augmentation = None,
+    weights: Weights = None,
+    image_size: ImageSize = None,
+    warm_up: WarmUp = None,
+    window: Window = None,
+    pressure: Pressure = None,
+    schedule: Schedule = None,
+    draws: DrawsOption = None,
+    losses: Losses = None,
+    smoothness: Smoothness = None,
+    mode: Mode = None,
+) -> None:
+    """The options of `compare` and `train` that say how a run is trained."""

@@ -1,0 +1,227 @@
+"""The commands that train: `compare`, `train` and `reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from carpediem.cli.app import app, tidy
+from carpediem.cli.options import (
+    BatchSize,
+    Config,
+    Data,
+    DataDir,
+    Device,
+    ImageSize,
+    Iterations,
+    Json,
+    Methods,
+    Net,
+    Out,
+    Ray,
+    Seeds,
+    ShardOption,
+    SideBySide,
+    TensorBoard,
+    TestDropout,
+    WarmUp,
+)
+from carpediem.lab import data as lab_data
+from carpediem.lab.config import SELECTION_OPTIONS, RunConfig
+from carpediem.lab.groups import Shard
+from carpediem.lab.plans import PLANS, plan_called, plan_configs, run_configs
+from carpediem.lab.ray_cluster import LOCAL, RayCluster
+from carpediem.lab.recipes import OPTIONS
+from carpediem.lab.recipes import recipe as recipe_called
+from carpediem.lab.session import chosen_device, chosen_precision, list_studies, train_and_show
+from carpediem.lab.study import Study
+
+
+class WithRay(TyperCommand):
+    """A command whose option --ray may stand alone, without its address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        told = []
+        for word, following in zip(args, [*args, ""][1:], strict=True):
+            told.append(word)
+            # typer knows no options whose value may be left out.
+            if word == "--ray" and (not following or following.startswith("-") or following in PLANS):
+                told.append(LOCAL)
+        return super().parse_args(ctx, told)
+
+
+@app.command(cls=WithRay)
+@tidy
+def compare(
+    data: Data = "digits",
+    net: Net = "small-cnn",
+    methods: Methods = "random,online,active,recency",
+    seeds: Seeds = 3,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    side_by_side: SideBySide = None,
+    shard: ShardOption = None,
+    ray: Ray = None,
+    test_dropout: TestDropout = False,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+    **settings: Any,
+) -> None:
+    """Train every method with every seed, the warm-up shared, and compare them."""
+    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
+    with _cluster(ray) as cluster:
+        where = chosen_device(device, cluster)
+        configs = _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings)
+        study = Study(_folder(out, "compare", data, net), configs, name="compare", test_dropout=test_dropout)
+        train_and_show(
+            study.share(share.of(configs)),
+            device=where,
+            data_dir=data_dir,
+            side_by_side=side_by_side,
+            tensorboard=tensorboard,
+            as_json=as_json,
+            cluster=cluster,
+        )
+
+
+@app.command()
+@tidy
+def train(
+    data: Data = "digits",
+    net: Net = "small-cnn",
+    method: Annotated[
+        str, typer.Option(help="random, online, active or recency; random-shuffle says how it draws.")
+    ] = "recency",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    test_dropout: TestDropout = False,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+    **settings: Any,
+) -> None:
+    """Train one run."""
+    where = chosen_device(device)
+    configs = _own_configs(data, net, data_dir, [method], [seed], where, settings)
+    study = Study(_folder(out, "train", data, net), configs, name="train", test_dropout=test_dropout)
+    train_and_show(study, device=where, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
+
+
+@app.command(cls=WithRay)
+@tidy
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help=", ".join(PLANS))] = None,
+    show: Annotated[
+        bool, typer.Option("--list", help="Show the studies, what is done and what is missing.")
+    ] = False,
+    datasets: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
+    methods: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
+    seeds: Seeds = 3,
+    iterations: Iterations = None,
+    batch_size: BatchSize = None,
+    warm_up: WarmUp = None,
+    image_size: ImageSize = None,
+    out: Out = None,
+    data_dir: DataDir = None,
+    device: Device = None,
+    side_by_side: SideBySide = None,
+    shard: ShardOption = None,
+    ray: Ray = None,
+    test_dropout: TestDropout = False,
+    tensorboard: TensorBoard = False,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Train a study of the paper, or the part of it that you ask for."""
+    if show:
+        if name is None and out is not None:
+            raise ValueError("--out is the folder of one study; give its NAME too")
+        chosen = list(PLANS) if name is None else [name]
+        list_studies({one: _folder(out, one) for one in chosen}, as_json=as_json)
+        return
+    if name is None:
+        taken = f" ({ray!r} was taken for the address of --ray)" if ray not in (None, LOCAL) else ""
+        raise ValueError(f"NAME is missing{taken}; it is one of {', '.join(PLANS)}")
+    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
+    changes = {
+        "iterations": iterations,
+        "batch_size": batch_size,
+        "warm_up": warm_up,
+        "image_size": image_size,
+    }
+    with _cluster(ray) as cluster:
+        where = chosen_device(device, cluster)
+        configs = plan_configs(
+            plan_called(name),
+            datasets=_words(datasets) if datasets else None,
+            methods=_words(methods) if methods else None,
+            seeds=range(seeds),
+            precision=chosen_precision(where),
+            data_dir=data_dir,
+            **{key: value for key, value in changes.items() if value is not None},
+        )
+        study = Study(_folder(out, name), configs, name=name, test_dropout=test_dropout)
+        train_and_show(
+            study.share(share.of(configs)),
+            device=where,
+            data_dir=data_dir,
+            side_by_side=side_by_side,
+            tensorboard=tensorboard,
+            as_json=as_json,
+            cluster=cluster,
+        )
+
+
+def _cluster(address: str | None) -> AbstractContextManager[RayCluster | None]:
+    """Where to train: on a cluster, or None for this process."""
+    return nullcontext() if address is None else RayCluster(address)
+
+
+def _own_configs(
+    data: str,
+    net: str,
+    data_dir: Path | None,
+    methods: list[str],
+    seeds: Iterable[int],
+    device: str,
+    settings: dict[str, Any],
+) -> list[RunConfig]:
+    """The runs that the options of `compare` and `train` describe."""
+    if settings["epochs"] is not None and settings["iterations"] is not None:
+        raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
+    recipe_name = settings["recipe"] or ("demo" if data == "digits" else "modern")
+    image_size = settings["image_size"] or recipe_called(recipe_name)["image_size"]
+    return run_configs(
+        data,
+        lab_data.open_data(data, data_dir, image_size=image_size),
+        recipe_name=recipe_name,
+        methods=methods,
+        seeds=seeds,
+        precision=chosen_precision(device),
+        net=net,
+        **{key: settings[key] for key in ("optimizer", "epochs", *OPTIONS, "draws", *SELECTION_OPTIONS)},
+    )
+
+
+def _words(text: str) -> list[str]:
+    """The parts of a comma-separated list."""
+    return [word.strip() for word in text.split(",")]
+
+
+def _folder(out: Path | None, *parts: str) -> Path:
+    """Where a study goes: as told, or under runs/ by its name."""
+    name = "-".join(
+        "".join(c if c.isalnum() or c in "-_." else "-" for c in part).strip("-.") for part in parts
+    )
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, got the file {out}")
+    return out or Path("runs") / name
