@@ -129,7 +129,10 @@ def test_the_command_writes_the_file_and_format_that_it_is_told(study, tmp_path)
             ("--out", "."),
             "error: --out must be a file, got the folder .; name one in it, such as samples.csv",
         ),
-        (("--seed", "7"), "error: none of the 4 runs has that method, seed or name"),
+        (
+            ("--seed", "7"),
+            "error: none of the 4 runs has that method, seed or name; there are random, recency with the seeds 0, 1",
+        ),
     ],
 )
 def test_a_wrong_call_gets_one_sentence(study, arguments, message):

@@ -228,7 +228,7 @@ def test_an_error_of_zero_is_drawn_at_zero(chromium, trained, tmp_path):
     )
     caption = "#convergence-test_error figcaption"
     assert chromium.find(caption).text == "Test error (%), on a linear scale: 0 has no logarithm"
-    assert chromium.find("#convergence-train_loss figcaption").text == "Training loss"
+    assert chromium.find("#convergence-train_loss figcaption").text == "Training loss (of what was drawn)"
     chromium.press(chromium.find("#convergence .legend button"))
     assert chromium.find(caption).text == "Test error (%)"
     assert chromium.complaints() == []

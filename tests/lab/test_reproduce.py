@@ -249,7 +249,7 @@ def test_the_list_of_one_study_looks_where_it_was_trained(reproduce, short_recip
     reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10", "--out", "elsewhere")
     line, where = reproduce("index-comparison", "--list", "--out", "elsewhere").splitlines()
     assert line.endswith("cifar10      1 of 3 runs done")
-    assert where.startswith("in elsewhere;")
+    assert where.startswith("counted in elsewhere alone;")
     (row,) = json.loads(reproduce("index-comparison", "--list", "--out", "elsewhere", "--json"))
     assert (row["done"], row["folder"]) == (1, "elsewhere")
     assert "0 of 3 runs done" in reproduce("index-comparison", "--list")

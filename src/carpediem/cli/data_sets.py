@@ -37,7 +37,7 @@ def data_ls(data_dir: DataDir = None, as_json: Json = False) -> None:
             remedy = (
                 f"carpediem data fetch {record.name}"
                 if record.downloadable
-                else "to be had from its publishers"
+                else "not to be fetched by command"
             )
             state = f"missing: {record.expected} ({remedy})"
         typer.echo(f"{record.name:<12} {state}")

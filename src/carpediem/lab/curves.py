@@ -106,7 +106,9 @@ def convergence_figure(cells: Sequence[Cell]) -> Figure:
     }
     axes = list(figure.subplots(1, panels, gridspec_kw=grid))
     warm_up = _warm_up(cells[0])
-    for panel, lines, what in zip(axes, (losses, errors), ("Training loss", "Test error (%)"), strict=False):
+    for panel, lines, what in zip(
+        axes, (losses, errors), ("Training loss (of what was drawn)", "Test error (%)"), strict=False
+    ):
         _draw(panel, lines, what)
         _scale_whole(panel, lines)
         if warm_up:

@@ -82,7 +82,12 @@ def sample_table(
     if not found:
         raise no_run_yet(folders)
     if not chosen:
-        raise ValueError(f"none of the {len(found)} runs has that method, seed or name; see carpediem tables")
+        there = (sorted({run.config[key] for run in found}) for key in ("method", "seed"))
+        methods_there, seeds_there = (", ".join(map(str, values)) for values in there)
+        raise ValueError(
+            f"none of the {len(found)} runs has that method, seed or name; there are {methods_there} with the seeds "
+            f"{seeds_there}, and the names are those of the folders in runs"
+        )
     parts = [(run, record) for run in sorted(chosen, key=_order) if (record := _samples(folders, run))]
     if not parts and not any(run.finished for run in chosen):
         raise none_finished(len(chosen))

@@ -59,8 +59,9 @@ def index_figure(run: RunRecord, method: str) -> Figure:
         axes.set_ylim(-0.03 * one.num_samples, 1.03 * one.num_samples)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         settled = one.count[one.uncertainty == 0].sum() / one.num_samples
+        share = ">99" if 0.995 <= settled < 1 else f"{100 * settled:.0f}"
         axes.set_title(f"Epoch {one.epoch + 1}", loc="left", fontsize=10)
-        axes.set_title(f"{100 * settled:.0f}% have uncertainty 0", loc="right", fontsize=8, color="#555555")
+        axes.set_title(f"{share}% have uncertainty 0", loc="right", fontsize=8, color="#555555")
         axes.set_xlabel("Uncertainty")
         plain_axes(axes)
     panels[0].set_ylabel("Index")

@@ -72,9 +72,9 @@ def trails_figure(
         _name_lines(lines, trails, int(column))
     below = (
         f"{method}, seed {run.config['seed']}.\n"
-        "Strip: the prediction in each epoch, at half height where it is the label, blank where the sample was not "
-        "drawn.\nLines: uncertainty of its last predictions, and deviation of its label's probability since the start, "
-        "at twice the height. Grey: the warm-up."
+        "Strip: the prediction in each epoch; a short bar is right, a tall one wrong, a gap means not drawn.\n"
+        "Lines: uncertainty of the last predictions, and twice the deviation of the label's probability since the "
+        "start. Grey: the warm-up."
     )
     head(figure, title(run.config), below, left=0.25)
     _legend(figure, entries)
@@ -164,7 +164,7 @@ def _draw_lines(axes: Axes, trails: Trails, column: int, *, warm_up: int) -> Non
 
 def _name_lines(axes: Axes, trails: Trails, column: int) -> None:
     ends = (float(trails.uncertainty[-1, column]), 2 * float(trails.deviation[-1, column]))
-    names = (f"sliding: uncertainty {ends[0]:.2f}", f"growing: deviation {ends[1] / 2:.2f}")
+    names = (f"Recency Bias: uncertainty {ends[0]:.2f}", f"Active Bias: deviation {ends[1] / 2:.2f}")
     places = [
         end if abs(ends[0] - ends[1]) >= 0.2 else sum(ends) / 2 + (0.1 if end == max(ends) else -0.1)
         for end in ends

@@ -140,7 +140,7 @@ def list_studies(folders: dict[str, Path], *, as_json: bool = False) -> None:
         )
     (place, *others) = folders.values()
     where = place.parent if others else place
-    print(f"in {where}; carpediem reproduce NAME --datasets DATA trains what is missing")
+    print(f"counted in {where} alone; carpediem reproduce NAME --datasets DATA trains what is missing")
 
 
 def table_text(table: Table) -> str:

@@ -64,7 +64,7 @@ _ALL = (
     Source("food100", "UECFOOD100 with category.txt and the folders 1 to 100", locate_food100, list_food100),
     Source(
         "flowers-102",
-        "flowers-102 with train/CLASS and test/CLASS",
+        "flowers-102 with train/CLASS and test/CLASS, as in Udacity's image-classifier course",
         _locate_flowers,
         partial(list_folder, name="flowers-102"),
     ),

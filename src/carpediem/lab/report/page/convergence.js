@@ -1,7 +1,7 @@
 // Training loss and test error by iteration or by time, a line a method.
 
 const QUANTITIES = [
-  ["train_loss", "Training loss"],
+  ["train_loss", "Training loss (of what was drawn)"],
   ["test_error", "Test error (%)"],
 ];
 
