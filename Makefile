@@ -23,8 +23,8 @@ $(STAMP): $(LAB)
 test: lint types unit
 
 lint: venv
-	$(BIN)/ruff check src tests benchmarks examples conftest.py
-	$(BIN)/ruff format --check src tests benchmarks examples conftest.py
+	$(BIN)/ruff check src tests benchmarks examples results conftest.py
+	$(BIN)/ruff format --check src tests benchmarks examples results conftest.py
 	$(BIN)/lint-imports
 
 types: venv

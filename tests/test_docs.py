@@ -59,31 +59,3 @@ def test_the_readme_shows_each_integration_in_three_lines_of_a_program_that_runs
         own = [line for line in lines.splitlines() if line and not line.startswith("from ")]
         assert len(own) == 3, file
         assert [line for line in lines.splitlines() if line not in program] == [], file
-
-
-def test_the_readme_shows_what_the_published_runs_give():
-    from carpediem.lab.overview import overview_table
-    from carpediem.lab.records import read_runs
-    from carpediem.lab.table import render_markdown
-
-    folders = [path.parent for path in sorted((ROOT / "results").glob("*/runs.jsonl"))]
-    runs = {folder.relative_to(ROOT).as_posix(): read_runs(folder) for folder in folders}
-    shown = re.search(
-        r"<!-- carpediem tables .*? -->\n(.*?)\n<!-- end -->", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    assert shown is not None
-    assert shown[1] == render_markdown(overview_table(runs, links=True)).strip()
-
-
-@pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/")), ids=lambda folder: folder.name)
-def test_published_tables_come_from_the_runs_beside_them(folder):
-    from carpediem.lab.records import read_runs
-    from carpediem.lab.stage_tables import stage_tables
-    from carpediem.lab.table import render_csv, render_markdown
-    from carpediem.lab.tables import all_tables
-
-    runs = read_runs(folder)
-    made = all_tables(runs) + stage_tables(runs)
-    assert (folder / "tables.md").read_text() == "\n".join(render_markdown(table) for table in made)
-    assert (folder / "tables.csv").read_text() == "\n".join(render_csv(table) for table in made)
-    assert (folder / "README.md").exists()

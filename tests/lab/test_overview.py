@@ -24,6 +24,14 @@ def test_a_difference_of_two_seeds_comes_with_a_warning():
     assert "Of two seeds" not in overview_table({"here": study(three)}).note
 
 
+def test_means_over_different_numbers_of_seeds_come_with_a_warning():
+    alike = study({"random": [10.0, 12.0], "recency": [9.0, 10.0]}, draws="systematic")
+    uneven = study({"random": [10.0, 12.0], "recency": [9.0]}, draws="independent")
+    assert "numbers of seeds differ" in overview_table({"here": alike + uneven}).note
+    more = study({"random": [10.0], "recency": [9.0]}, draws="independent")
+    assert "numbers of seeds differ" not in overview_table({"here": alike + more}).note
+
+
 def test_each_kind_of_draws_has_a_line_of_its_own_and_is_compared_with_what_draws_alike():
     runs = study({"random": [8.0], "recency": [8.5], "online": [9.5]}, draws="independent")
     runs += study({"random": [10.0], "recency": [9.0]}, draws="systematic")
@@ -63,7 +71,7 @@ def test_options_that_are_not_the_papers_are_named_and_give_way_to_the_papers():
     assert next(row["recency"] for row in rows({"here": both})) == "6.00 (1)"
     grid = random + odd + study({"recency": [4.0]}, pressure=8.0)
     assert next(row["recency"] for row in rows({"here": grid})) == DASH
-    assert overview_table({"here": random}).note.endswith("submission.")
+    assert overview_table({"here": random}).note.endswith("an earlier version.")
 
 
 def test_each_folder_is_named_and_the_paper_is_left_out_where_it_says_nothing():

@@ -27,11 +27,11 @@ _NOTE = (
     "Best test error in percent, mean ± standard error (number of seeds). Systematic draws: every sample as often an "
     "epoch as its probability asks, so that Random Batch is the usual shuffle. Recency − Random: the paired difference "
     "to Random Batch that draws alike, with its 95% confidence interval; below 0 Recency Bias is better. "
-    f"Paper: {paper.ICLR}."
+    f"Paper: {paper.ICLR}, an earlier version."
 )
 
-
 _TWO_SEEDS = " Of two seeds an interval rests on one degree of freedom, and may be narrow by accident."
+_OTHER_SEEDS = " Where the numbers of seeds differ, means are not to be subtracted from each other."
 
 
 def overview_table(folders: Mapping[str, Iterable[RunRecord]], *, links: bool = False) -> Table:
@@ -102,8 +102,13 @@ def _by_draws(own: list[Cell]) -> dict[str | None, dict[str, Cell]]:
 
 
 def _on_seeds(shown: list[Cell]) -> str:
-    """A word on experiments of two seeds."""
-    return _TWO_SEEDS if any(cell.method == "recency" and len(cell.runs) == 2 for cell in shown) else ""
+    """A word on experiments of two seeds, and on methods of one experiment that have not as many as each other."""
+    two = any(cell.method == "recency" and len(cell.runs) == 2 for cell in shown)
+    lines = {(cell.setting, cell.draws): set[int]() for cell in shown}
+    for cell in shown:
+        lines[cell.setting, cell.draws].add(len(cell.runs))
+    uneven = any(len(counts) > 1 for counts in lines.values())
+    return _TWO_SEEDS * two + _OTHER_SEEDS * uneven
 
 
 def _on_options(cells: list[Cell], shown: list[Cell]) -> str:

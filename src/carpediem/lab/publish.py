@@ -8,11 +8,11 @@ from pathlib import Path
 
 from carpediem.lab.atomic import part_of, write_whole, writing_out
 from carpediem.lab.figures import KINDS, write_figures
-from carpediem.lab.records import export_runs, no_run_yet, read_runs
+from carpediem.lab.records import RunRecord, export_runs, no_run_yet, read_runs
 from carpediem.lab.samplefiles import copy_shown
 from carpediem.lab.samples import GALLERY, TRAILS
 from carpediem.lab.stage_tables import stage_tables
-from carpediem.lab.table import render_csv, render_markdown
+from carpediem.lab.table import Table, measured, render_csv, render_markdown
 from carpediem.lab.tables import all_tables
 from carpediem.lab.titles import setting_name
 
@@ -41,6 +41,11 @@ def publish(folders: Sequence[Path], out: Path) -> list[Path]:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return [out / name for name in names]
+
+
+def published_tables(runs: Sequence[RunRecord]) -> list[Table]:
+    """What tables.md and tables.csv hold: the paper's tables as far as they were run, and how each method fared."""
+    return [*map(measured, all_tables(runs)), *stage_tables(runs)]
 
 
 def _published_in(out: Path) -> set[Path]:
@@ -76,7 +81,7 @@ def _make(folders: Sequence[Path], out: Path) -> list[Path]:
     runs = read_runs(out)
     if not runs:
         raise no_run_yet(folders)
-    made = all_tables(runs) + stage_tables(runs)
+    made = published_tables(runs)
     write_whole(out / "tables.md", "\n".join(render_markdown(table) for table in made))
     write_whole(out / "tables.csv", "\n".join(render_csv(table) for table in made))
     files = [out / name for name in FILES]
