@@ -14,6 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -133,7 +134,7 @@ class Bench:
         return Network(self.config, self.source.num_classes, 3, self.device, compiled=compiled)
 
     def _track(self, network: Network, method: str, seed: int) -> Track:
-        own = self.config.with_(seed=seed, method=method)
+        own = replace(self.config, seed=seed, method=method)
         selector = build_selector(own, self.source.num_samples, self.source.num_classes, self.device)
         track = Track(Learner(own, network, self.source, [selector]))
         # In the middle of the selection, where a method costs what it costs.

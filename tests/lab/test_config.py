@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -94,19 +94,19 @@ def test_the_hash_is_the_same_for_ever():
 
 
 def test_equal_configurations_have_one_hash_however_their_numbers_are_written():
-    assert CONFIG.with_(pressure=100) == CONFIG
-    assert CONFIG.with_(pressure=100).hash == CONFIG.hash
+    assert replace(CONFIG, pressure=100) == CONFIG
+    assert replace(CONFIG, pressure=100).hash == CONFIG.hash
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_changes_the_hash(name):
     assert getattr(CONFIG, name) != OTHER[name]
-    assert CONFIG.with_(**{name: OTHER[name]}).hash != CONFIG.hash
+    assert replace(CONFIG, **{name: OTHER[name]}).hash != CONFIG.hash
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_warm_up_is_shared_by_runs_that_differ_in_selection_alone(name):
-    shared = CONFIG.with_(**{name: OTHER[name]}).warm_up_hash == CONFIG.warm_up_hash
+    shared = replace(CONFIG, **{name: OTHER[name]}).warm_up_hash == CONFIG.warm_up_hash
     assert shared == (name in SELECTION)
 
 
@@ -140,7 +140,7 @@ def test_unknown_and_missing_fields_are_named():
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(name, value, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        CONFIG.with_(**{name: value})
+        replace(CONFIG, **{name: value})
 
 
 # Lengths and rates
@@ -157,7 +157,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(name, value, message):
     ],
 )
 def test_epochs_are_as_many_as_the_iterations_begin(iterations, samples, batch, steps, epochs):
-    config = CONFIG.with_(iterations=iterations, batch_size=batch)
+    config = replace(CONFIG, iterations=iterations, batch_size=batch)
     assert config.steps_per_epoch(samples) == steps
     assert config.epochs(samples) == epochs
 
@@ -180,13 +180,13 @@ def test_the_rate_is_divided_by_ten_at_half_and_at_three_quarters():
 
 
 def test_the_rate_falls_at_the_first_whole_step_when_the_length_is_odd():
-    config = CONFIG.with_(iterations=7)
+    config = replace(CONFIG, iterations=7)
     rates = [round(config.learning_rate_at(i), 6) for i in range(7)]
     assert rates == [0.1] * 4 + [0.01] * 2 + [0.001]
 
 
 def test_a_constant_rate_stays():
-    config = CONFIG.with_(decay="constant", iterations=8)
+    config = replace(CONFIG, decay="constant", iterations=8)
     assert {config.learning_rate_at(i) for i in range(8)} == {0.1}
 
 

@@ -34,22 +34,19 @@ def run(method, seed=0, *, errors=(9.0, 5.0), done=True, epoch_fields=({}, {}), 
     return RunRecord(name, config, rows, {"finished": "2026-01-01"} if done else None)
 
 
-def histogram(*counts, median=None):
-    edges = list(range(-len(counts), 1))
-    found = {"loss_histogram": {"edges_log10": edges, "counts": list(counts)}}
-    return found | ({} if median is None else {"loss_quantiles": {"0.5": median}})
+def histogram(*counts):
+    return {"loss_histogram": {"edges_log10": list(range(-len(counts), 1)), "counts": list(counts)}}
 
 
 def test_the_distribution_of_losses_is_the_mean_over_seeds_of_shares():
     records = [
-        run("random", 0, epoch_fields=(histogram(1, 3, median=0.5), histogram(4, 0, median=0.25))),
-        run("random", 1, epoch_fields=(histogram(2, 0, median=1.5), histogram(1, 1, median=None))),
+        run("random", 0, epoch_fields=(histogram(1, 3), histogram(4, 0))),
+        run("random", 1, epoch_fields=(histogram(2, 0), histogram(1, 1))),
         run("recency", 0),
     ]
     (only,) = loss_distributions(group_cells(records))
     assert only.name == "Random Batch"
     np.testing.assert_allclose(only.shares, [[0.625, 0.375], [0.75, 0.25]])
-    np.testing.assert_array_equal(only.medians, [1.0, np.nan])
     assert only.edges_log10.tolist() == [-2, -1, 0]
 
 

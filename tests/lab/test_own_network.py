@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import torch
@@ -200,7 +201,7 @@ def test_every_step_and_every_seed_draws_other_numbers(make, monkeypatch):
     learner, drawn = make("dropping"), []
     learner.begin_epoch()
     for seed in range(2):
-        learner.config = learner.config.with_(seed=seed)
+        learner.config = replace(learner.config, seed=seed)
         for iteration in range(20):
             learner.iteration = iteration
             with learner._own_randomness():

@@ -176,7 +176,7 @@ def test_the_first_baseline_is_drawn_as_the_recipe_says(recipe, first):
 
 def test_the_papers_numbers_agree_with_what_its_abstract_says_of_them():
     times = [time.reduction for time in paper.TIMES.values()]
-    assert max(times) == pytest.approx(paper.LARGEST_TIME_REDUCTION, abs=0.005)
+    assert max(times) == pytest.approx(59.32, abs=0.005)
     assert min(times) == pytest.approx(24.6, abs=0.05)
     # In every cell but MNIST with SGD, Recency Bias is the best.
     for net in ("densenet-40-12", "resnet-50"):
@@ -196,7 +196,7 @@ def test_the_papers_numbers_agree_with_what_its_abstract_says_of_them():
         for rival in ("random", "online", "active")
     )
     assert largest == pytest.approx(20.5, abs=0.05)
-    assert math.isclose(largest, paper.LARGEST_ERROR_REDUCTION, abs_tol=0.6)
+    assert math.isclose(largest, 20.97, abs_tol=0.6)
 
 
 def test_what_is_not_known_of_the_paper_is_absent():

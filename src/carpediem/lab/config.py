@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 METHODS = {
@@ -144,7 +144,3 @@ class RunConfig:
         return self.learning_rate * 0.1 ** (
             (2 * iteration >= self.iterations) + (4 * iteration >= 3 * self.iterations)
         )
-
-    def with_(self, **changes: Any) -> RunConfig:
-        """A copy with other values."""
-        return replace(self, **changes)

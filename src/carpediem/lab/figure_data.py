@@ -31,14 +31,12 @@ class LossDistribution:
         name: the method as tables print it.
         edges_log10: (bins + 1,), of the logarithm to base 10 of the loss; the outer bins hold what lies beyond.
         shares: (epochs, bins), the share of the draws in each bin; a line sums to 1.
-        medians: (epochs,), the median loss; NaN where it is not in the records.
     """
 
     cell: Cell
     name: str
     edges_log10: NDArray[np.float64]
     shares: NDArray[np.float64]
-    medians: NDArray[np.float64]
 
     @property
     def epochs(self) -> int:
@@ -109,7 +107,6 @@ def loss_distributions(cells: Sequence[Cell]) -> list[LossDistribution]:
                 method_name(cell, cells),
                 np.array(rows[0][0]["loss_histogram"]["edges_log10"], dtype=np.float64),
                 shares.mean(axis=0),
-                np.array([[_median(e) for e in run] for run in rows]).mean(axis=0),
             )
         )
     return found
@@ -193,8 +190,3 @@ def telling_trails(trails: Trails, count: int = 4) -> NDArray[np.int64]:
 def _with(run: RunRecord, field: str) -> int:
     """How many epochs from the first on have the field."""
     return next((n for n, epoch in enumerate(run.epochs) if not epoch.get(field)), len(run.epochs))
-
-
-def _median(epoch: dict[str, Any]) -> float:
-    value = (epoch.get("loss_quantiles") or {}).get("0.5")
-    return float("nan") if value is None else float(value)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from carpediem.lab.results import relative_reduction
 
 ICLR = "ICLR 2020 submission"
-CIKM = "CIKM 2020"
 
 DATA = {
     "mnist": "MNIST",
@@ -33,10 +32,6 @@ TABLE_OF_NETWORK = {"densenet-40-12": 2, "resnet-50": 3, "densenet-121": 4}
 ITERATIONS = 40_000
 GRID_PRESSURES = (1, 10, 100, 1000)
 GRID_WINDOWS = (5, 10, 15)
-
-# The largest gains named in the abstract of the CIKM version (arXiv 1911.08050v2), in percent.
-LARGEST_ERROR_REDUCTION = 20.97
-LARGEST_TIME_REDUCTION = 59.32
 
 MISSING = {
     4: "The paper's errors of Table 4 were not at hand, but for Random Batch on MIT-67 and two reductions "

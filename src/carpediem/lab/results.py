@@ -85,7 +85,6 @@ class Curve:
     iterations: list[int]
     seconds: list[float]
     test_error: list[float]
-    train_loss: list[float]
 
 
 @dataclass(frozen=True)
@@ -236,7 +235,7 @@ def mean_curve(cell: Cell) -> Curve:
         iterations=[int(rows[0]["iteration"]) for rows in epochs],
         **{
             name: [fmean(float(row[name]) for row in rows) for rows in epochs]
-            for name in ("seconds", "test_error", "train_loss")
+            for name in ("seconds", "test_error")
         },
     )
 

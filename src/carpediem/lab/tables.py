@@ -31,34 +31,18 @@ def all_tables(records: Iterable[RunRecord], *, empty: bool = False) -> list[Tab
     return [one.table for one in built if one.shown] + summaries(cells, left) + unrun
 
 
-def paper_tables(records: Iterable[RunRecord]) -> list[Table]:
-    """Every table of the paper and its grid search, with a dash for what has not been run.
-
-    Tables 2 to 5 hold what was trained with the paper's own settings; ablations and searches with others have tables
-    of their own.
-    """
-    return [one.table for one in _paper_tables(group_cells(records))]
-
-
 def summary_tables(records: Iterable[RunRecord]) -> list[Table]:
     """One summary for each set of runs that can be compared: same recipe, data, network, optimizer and so on."""
     cells = group_cells(records)
     return summaries(cells, {cell.setting for cell in cells})
 
 
-def summary_table(records: Iterable[RunRecord]) -> Table:
-    """The methods side by side: best test error, time to Random Batch's best, time of a run.
-
-    Raises:
-        ValueError: the runs cannot all be compared with each other; `summary_tables` makes a table for each set.
-    """
-    tables = summary_tables(records)
-    if len(tables) != 1:
-        raise ValueError(f"records must share one setting, got {len(tables)}; use summary_tables")
-    return tables[0]
-
-
 def _paper_tables(cells: list[Cell]) -> list[Built]:
+    """Every table of the paper and its grid search, with a dash for what has not been run.
+
+    Tables 2 to 5 hold what was trained with the paper's own settings; ablations and searches with others have tables
+    of their own.
+    """
     own = [
         cell
         for group in cells_by_setting(cells)
