@@ -24,7 +24,7 @@ from carpediem.lab.results import (
     best_error,
     group_cells,
     mean_difference,
-    paired_difference,
+    seed_differences,
     student_t,
 )
 from carpediem.lab.stages import Stage, stages_of
@@ -49,10 +49,17 @@ NAMES = {
 }
 # Augmentation and dropout, each with and without the other; all with systematic draws.
 FACTORIAL = {
-    ("flips, jitter", 0.2): "CIFAR-10, paper",
-    ("flips, jitter", 0.0): "CIFAR-10, no dropout",
-    ("flips, crops", 0.2): "CIFAR-10, crops",
-    ("flips, crops", 0.0): "CIFAR-10, modern",
+    ("flips, jitter", "0.2"): "CIFAR-10, paper",
+    ("flips, jitter", "0"): "CIFAR-10, no dropout",
+    ("flips, crops", "0.2"): "CIFAR-10, crops",
+    ("flips, crops", "0"): "CIFAR-10, modern",
+}
+# How much each of these counts in an effect.
+EFFECTS = {
+    "crops − jitter": (-0.5, -0.5, 0.5, 0.5),
+    "dropout − none": (0.5, -0.5, 0.5, -0.5),
+    "difference with crops": (0, 0, 0.5, 0.5),
+    "difference with jitter": (0.5, 0.5, 0, 0),
 }
 EXPERIMENT, DRAWS, SEEDS = (
     Column("experiment", ""),
@@ -67,14 +74,8 @@ class Pair(NamedTuple):
     random: Cell
     recency: Cell
 
-    def difference(self, measure: Callable[[RunRecord], float] = best_error) -> PairedDifference | None:
-        return paired_difference(self.recency, self.random, measure)
-
     def by_seed(self, measure: Callable[[RunRecord], float] = best_error) -> dict[int, float]:
-        theirs = {run.config["seed"]: measure(run) for run in self.random.runs}
-        return {
-            s: measure(run) - theirs[s] for run in self.recency.runs if (s := run.config["seed"]) in theirs
-        }
+        return seed_differences(self.recency, self.random, measure)
 
     @property
     def stages(self) -> list[Stage]:
@@ -101,6 +102,11 @@ def last(run: RunRecord) -> float:
     return float(run.epochs[-1]["test_error"])
 
 
+def averaged(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
+    """The mean of both, for the seeds that both have."""
+    return {seed: (one[seed] + other[seed]) / 2 for seed in one if seed in other}
+
+
 def differences(pairs: dict[str, dict[str, Pair]]) -> Table:
     """Recency Bias against Random Batch, with the difference that the paper reports."""
     columns = (
@@ -117,10 +123,7 @@ def differences(pairs: dict[str, dict[str, Pair]]) -> Table:
             draws: [pair.by_seed(measure) for measure in (best_error, last)] for draws, pair in kinds.items()
         }
         if len(kinds) == 2:
-            by_draws["both"] = [
-                {seed: (one[seed] + other[seed]) / 2 for seed in one if seed in other}
-                for one, other in zip(*by_draws.values(), strict=True)
-            ]
+            by_draws["both"] = [averaged(*two) for two in zip(*by_draws.values(), strict=True)]
         for draws, found in by_draws.items():
             behind = f"{sum(value > 0 for value in found[0].values())} of {len(found[0])}"
             means = [mean_difference(list(values.values())) for values in found]
@@ -161,35 +164,23 @@ def factorial(pairs: dict[str, dict[str, Pair]]) -> Table:
     rows: list[tuple[Value, ...]] = []
     for (augmentation, dropout), name in FACTORIAL.items():
         pair = pairs[name]["systematic"]
-        by_seed = ", ".join(f"{value:+.2f}" for value in pair.by_seed().values())
+        values = list(pair.by_seed().values())
+        by_seed = ", ".join(f"{value:+.2f}" for value in values)
         errors = (pair.random.best_error, pair.recency.best_error)
-        rows.append((augmentation, f"{dropout:g}", *errors, by_seed, pair.difference()))
+        rows.append((augmentation, dropout, *errors, by_seed, mean_difference(values)))
     return Table("Best test error (%), systematic draws", "", columns, rows)
 
 
 def effects(pairs: dict[str, dict[str, Pair]]) -> Table:
     """What augmentation and dropout do to the difference, from the four cells."""
-    cells = {key: pairs[name]["systematic"] for key, name in FACTORIAL.items()}
-    stages = next(iter(cells.values())).stages
+    cells = [pairs[name]["systematic"] for name in FACTORIAL.values()]
+    stages = cells[0].stages
     columns = (Column("effect", ""), *(Column(stage.key, stage.title, "difference") for stage in stages))
-    with_crops = {key: key[0] == "flips, crops" for key in cells}
-    with_dropout = {key: key[1] > 0 for key in cells}
-    lines: dict[str, dict[tuple[str, float], float]] = {
-        "crops − jitter": {key: 0.5 if with_crops[key] else -0.5 for key in cells},
-        "dropout − none": {key: 0.5 if with_dropout[key] else -0.5 for key in cells},
-        "difference with crops": {key: 0.5 * with_crops[key] for key in cells},
-        "difference with jitter": {key: 0.5 * (not with_crops[key]) for key in cells},
-    }
-    count = sum(len(pair.by_seed()) for pair in cells.values())
-    rows: list[tuple[Value, ...]] = []
-    for what, shares in lines.items():
-        found = [
-            _contrast(
-                [(shares[key], list(pair.by_seed(stage.error).values())) for key, pair in cells.items()]
-            )
-            for stage in stages
-        ]
-        rows.append((what, *found))
+    groups = [[list(pair.by_seed(stage.error).values()) for pair in cells] for stage in stages]
+    rows: list[tuple[Value, ...]] = [
+        (what, *(_contrast(shares, values) for values in groups)) for what, shares in EFFECTS.items()
+    ]
+    count = sum(map(len, groups[0]))
     note = (
         "From the four cells' differences seed by seed: the mean of the two cells with it minus that of the two "
         "without, or that of the two alone. The intervals take one spread for all cells and the "
@@ -198,13 +189,15 @@ def effects(pairs: dict[str, dict[str, Pair]]) -> Table:
     return Table("What moves the difference of Recency Bias to Random Batch (points)", note, columns, rows)
 
 
-def _contrast(groups: Sequence[tuple[float, Sequence[float]]]) -> PairedDifference:
+def _contrast(shares: Sequence[float], groups: Sequence[Sequence[float]]) -> PairedDifference:
     """The sum of the groups' means times their shares, with its interval from the spread within groups."""
-    degrees = sum(len(values) - 1 for _, values in groups)
-    spread = sum((len(values) - 1) * variance(values) for _, values in groups) / degrees
-    mean = sum(share * fmean(values) for share, values in groups)
-    half = student_t(degrees) * math.sqrt(spread * sum(share**2 / len(values) for share, values in groups))
-    return PairedDifference(mean, mean - half, mean + half, sum(len(values) for _, values in groups))
+    count = sum(map(len, groups))
+    degrees = count - len(groups)
+    spread = sum((len(values) - 1) * variance(values) for values in groups) / degrees
+    parts = list(zip(shares, groups, strict=True))
+    mean = sum(share * fmean(values) for share, values in parts)
+    half = student_t(degrees) * math.sqrt(spread * sum(share**2 / len(values) for share, values in parts))
+    return PairedDifference(mean, mean - half, mean + half, count)
 
 
 def beside_the_paper(pairs: dict[str, dict[str, Pair]]) -> Table:
@@ -248,17 +241,9 @@ def draws(pairs: dict[str, dict[str, Pair]]) -> Table:
             continue
         first, *_, last_five, last_one, best = kinds["systematic"].stages
         stages = [first, last_five, last_one, best]
-        four = [kinds[kind][place] for kind in ("systematic", "independent") for place in (0, 1)]
-        shared = set.intersection(*({run.config["seed"] for run in cell.runs} for cell in four))
-        by_seed = [{run.config["seed"]: run for run in cell.runs} for cell in four]
+        methods = list(zip(kinds["systematic"], kinds["independent"], strict=True))
         found[name] = {
-            stage.key: [
-                fmean(
-                    stage.error(by_seed[place][seed]) - stage.error(by_seed[place + 2][seed])
-                    for place in (0, 1)
-                )
-                for seed in sorted(shared)
-            ]
+            stage.key: list(averaged(*(seed_differences(*two, stage.error) for two in methods)).values())
             for stage in stages
         }
     found["all of them"] = {

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("typer")  # the lab
-
 from carpediem.lab.publish import published_tables
 from carpediem.lab.records import read_runs
 from carpediem.lab.table import render_csv, render_markdown

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,20 +75,19 @@ def compare(
     **settings: Any,
 ) -> None:
     """Train every method with every seed, the warm-up shared, and compare them."""
-    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
-    with _cluster(ray) as cluster:
-        where = chosen_device(device, cluster)
-        configs = _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings)
-        study = Study(_folder(out, "compare", data, net), configs, name="compare", test_dropout=test_dropout)
-        train_and_show(
-            study.share(share.of(configs)),
-            device=where,
-            data_dir=data_dir,
-            side_by_side=side_by_side,
-            tensorboard=tensorboard,
-            as_json=as_json,
-            cluster=cluster,
-        )
+    _train(
+        "compare",
+        _folder(out, "compare", data, net),
+        lambda where: _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings),
+        device=device,
+        data_dir=data_dir,
+        side_by_side=side_by_side,
+        shard=shard,
+        ray=ray,
+        test_dropout=test_dropout,
+        tensorboard=tensorboard,
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -110,10 +109,16 @@ def train(
     **settings: Any,
 ) -> None:
     """Train one run."""
-    where = chosen_device(device)
-    configs = _own_configs(data, net, data_dir, [method], [seed], where, settings)
-    study = Study(_folder(out, "train", data, net), configs, name="train", test_dropout=test_dropout)
-    train_and_show(study, device=where, data_dir=data_dir, tensorboard=tensorboard, as_json=as_json)
+    _train(
+        "train",
+        _folder(out, "train", data, net),
+        lambda where: _own_configs(data, net, data_dir, [method], [seed], where, settings),
+        device=device,
+        data_dir=data_dir,
+        test_dropout=test_dropout,
+        tensorboard=tensorboard,
+        as_json=as_json,
+    )
 
 
 @app.command(cls=WithRay)
@@ -151,25 +156,56 @@ def reproduce(
     if name is None:
         taken = f" ({ray!r} was taken for the address of --ray)" if ray not in (None, LOCAL) else ""
         raise ValueError(f"NAME is missing{taken}; it is one of {', '.join(PLANS)}")
-    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
+    plan = plan_called(name)
     changes = {
         "iterations": iterations,
         "batch_size": batch_size,
         "warm_up": warm_up,
         "image_size": image_size,
     }
-    with _cluster(ray) as cluster:
-        where = chosen_device(device, cluster)
-        configs = plan_configs(
-            plan_called(name),
+    _train(
+        name,
+        _folder(out, name),
+        lambda where: plan_configs(
+            plan,
             datasets=_words(datasets) if datasets else None,
             methods=_words(methods) if methods else None,
             seeds=range(seeds),
             precision=chosen_precision(where),
             data_dir=data_dir,
             **{key: value for key, value in changes.items() if value is not None},
-        )
-        study = Study(_folder(out, name), configs, name=name, test_dropout=test_dropout)
+        ),
+        device=device,
+        data_dir=data_dir,
+        side_by_side=side_by_side,
+        shard=shard,
+        ray=ray,
+        test_dropout=test_dropout,
+        tensorboard=tensorboard,
+        as_json=as_json,
+    )
+
+
+def _train(
+    name: str,
+    folder: Path,
+    configs_on: Callable[[str], list[RunConfig]],
+    *,
+    device: str | None,
+    data_dir: Path | None,
+    test_dropout: bool,
+    tensorboard: bool,
+    as_json: bool,
+    side_by_side: int | None = None,
+    shard: str | None = None,
+    ray: str | None = None,
+) -> None:
+    """Trains a study, or a share of it, here or on a cluster. `configs_on` gives its runs for a kind of device."""
+    share = Shard.parse(shard) if shard is not None else Shard(1, 1)
+    with nullcontext() if ray is None else RayCluster(ray) as cluster:
+        where = chosen_device(device, cluster)
+        configs = configs_on(where)
+        study = Study(folder, configs, name=name, test_dropout=test_dropout)
         train_and_show(
             study.share(share.of(configs)),
             device=where,
@@ -179,11 +215,6 @@ def reproduce(
             as_json=as_json,
             cluster=cluster,
         )
-
-
-def _cluster(address: str | None) -> AbstractContextManager[RayCluster | None]:
-    """Where to train: on a cluster, or None for this process."""
-    return nullcontext() if address is None else RayCluster(address)
 
 
 def _own_configs(

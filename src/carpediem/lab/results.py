@@ -162,7 +162,7 @@ def relative_reduction(*, ours: float, rival: float) -> float | None:
 
 def shared_means(ours: Cell, theirs: Cell) -> tuple[float, float] | None:
     """Mean best test error of both over the seeds that both have finished, or None where there are none."""
-    pairs = _pairs(ours, theirs, best_error)
+    pairs = _pairs(ours, theirs, best_error).values()
     return (fmean(a for a, _ in pairs), fmean(b for _, b in pairs)) if pairs else None
 
 
@@ -170,7 +170,14 @@ def paired_difference(
     ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float] = best_error
 ) -> PairedDifference | None:
     """Our measure minus theirs, seed by seed, or None where they share no finished seed."""
-    return mean_difference([mine - other for mine, other in _pairs(ours, theirs, measure)])
+    return mean_difference(list(seed_differences(ours, theirs, measure).values()))
+
+
+def seed_differences(
+    ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float] = best_error
+) -> dict[int, float]:
+    """Our measure minus theirs by seed, for every seed that both have finished."""
+    return {seed: mine - other for seed, (mine, other) in _pairs(ours, theirs, measure).items()}
 
 
 def mean_difference(differences: Sequence[float]) -> PairedDifference | None:
@@ -191,10 +198,10 @@ def mean_difference(differences: Sequence[float]) -> PairedDifference | None:
     return PairedDifference(mean.mean, mean.mean - half, mean.mean + half, mean.count)
 
 
-def _pairs(ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float]) -> list[tuple[float, float]]:
-    """What both come to, for every seed that both have finished."""
-    other = {run.config["seed"]: measure(run) for run in theirs.runs}
-    return [(measure(run), other[run.config["seed"]]) for run in ours.runs if run.config["seed"] in other]
+def _pairs(ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float]) -> dict[int, tuple[float, float]]:
+    """What both come to by seed, for every seed that both have finished."""
+    mine, other = ({run.config["seed"]: measure(run) for run in cell.runs} for cell in (ours, theirs))
+    return {seed: (mine[seed], other[seed]) for seed in mine if seed in other}
 
 
 def student_t(degrees: int, confidence: float = 0.95) -> float:
