@@ -114,6 +114,18 @@ def test_figure_3_draws_both_indices(study):
     assert_inside(figure)
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"), [((995, 5), ">99%"), ((990, 10), "99%"), ((1000, 0), "100%"), ((400, 600), "40%")]
+)
+def test_figure_3_says_100_percent_only_of_all_samples(study, counts, said):
+    run = next(run for run in read_runs(study) if run.config["method"] == "recency")
+    for epoch in run.epochs:
+        known = [[0.0, counts[0]], [0.5, counts[1]]]
+        epoch["uncertainty_counts"] = [pair for pair in known if pair[1]]
+    shown = [axes.get_title(loc="right") for axes in index_figure(run, "Recency Bias").axes]
+    assert set(shown) == {f"{said} have uncertainty 0"}
+
+
 def test_figure_3_is_of_the_first_run_that_knows_its_uncertainties(study, tmp_path):
     known = next(run for run in read_runs(study) if run.config["method"] == "recency")
     bare = [{k: v for k, v in epoch.items() if k != "uncertainty_counts"} for epoch in known.epochs]
