@@ -45,6 +45,7 @@ NAMES = {
     "mnist_resnet50_momentum_paper": "MNIST",
     "mnist_resnet50_sgd_paper": "MNIST, SGD",
     "cifar10_densenet40_momentum_paper": "CIFAR-10, DenseNet",
+    "cifar100_densenet40_momentum_paper": "CIFAR-100, DenseNet",
     "flowers102_efficientnet_lite0_fine-tuning": "Flowers",
 }
 # Augmentation and dropout, each with and without the other; all with systematic draws.
