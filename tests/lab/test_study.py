@@ -47,6 +47,14 @@ def stop_after(epochs):
     return on_epoch
 
 
+def stopped_in(study, epochs):
+    """Stops a study when it has told of so many epochs; the file of records of the run that it was at."""
+    with suppress(Stop):
+        study.train(on_epoch=stop_after(epochs))
+    files = {len(f.read_text().splitlines()): f for f in (study.folder / "runs").glob("*/epochs.jsonl")}
+    return files[max(files)]
+
+
 def trained_by(study, **options):
     """Trains a study; which epochs that took, and what it complained of."""
     epochs, complaints = [], []
@@ -187,11 +195,7 @@ def test_stopping_before_any_write_reaches_the_disk_loses_no_finished_epoch(
 def test_half_a_last_line_is_passed_over(whole, read_study, tmp_path):
     configs, expected = whole
     study = Study(tmp_path / "stopped", configs)
-    with suppress(Stop):
-        study.train(on_epoch=stop_after(2 + 2))
-    (file,) = [
-        f for f in (study.folder / "runs").glob("*/epochs.jsonl") if len(f.read_text().splitlines()) == 4
-    ]
+    file = stopped_in(study, 2 + 2)
     whole_lines = file.read_bytes()
     with file.open("ab") as out:
         out.write(whole_lines.splitlines()[-1][:100].replace(b'"epoch": 3', b'"epoch": 4'))
@@ -205,11 +209,7 @@ def test_half_a_last_line_is_passed_over(whole, read_study, tmp_path):
 def test_a_record_whose_checkpoint_was_not_written_is_made_again(whole, read_study, tmp_path):
     configs, expected = whole
     study = Study(tmp_path / "stopped", configs)
-    with suppress(Stop):
-        study.train(on_epoch=stop_after(2 + 1))
-    (file,) = [
-        f for f in (study.folder / "runs").glob("*/epochs.jsonl") if len(f.read_text().splitlines()) == 3
-    ]
+    file = stopped_in(study, 2 + 1)
     invented = json.loads(file.read_text().splitlines()[-1]) | {"epoch": 3, "train_loss": 99.0}
     with file.open("a") as out:
         out.write(json.dumps(invented) + "\n")
@@ -248,11 +248,7 @@ def damage(path, how):
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(whole, read_study, tmp_path, how):
     configs, expected = whole
     study = Study(tmp_path / "damaged", configs)
-    with suppress(Stop):
-        study.train(on_epoch=stop_after(2 + 2))
-    (file,) = [
-        f for f in (study.folder / "runs").glob("*/epochs.jsonl") if len(f.read_text().splitlines()) == 4
-    ]
+    file = stopped_in(study, 2 + 2)
     newest = file.parent / "checkpoint.pt"
     damage(newest, how)
     again, complaints = trained_by(study)
@@ -278,11 +274,7 @@ def test_a_damaged_checkpoint_of_a_warm_up_is_named_too(whole, read_study, tmp_p
 def test_with_both_checkpoints_damaged_a_run_begins_again(whole, read_study, tmp_path):
     configs, expected = whole
     study = Study(tmp_path / "damaged", configs)
-    with suppress(Stop):
-        study.train(on_epoch=stop_after(2 + 2))
-    (file,) = [
-        f for f in (study.folder / "runs").glob("*/epochs.jsonl") if len(f.read_text().splitlines()) == 4
-    ]
+    file = stopped_in(study, 2 + 2)
     for path in file.parent.glob("checkpoint*.pt"):
         damage(path, flipped)
     again, complaints = trained_by(study)
@@ -296,11 +288,7 @@ def test_with_both_checkpoints_damaged_a_run_begins_again(whole, read_study, tmp
 def test_a_run_whose_records_are_fewer_than_its_checkpoint_says_begins_again(whole, read_study, tmp_path):
     configs, expected = whole
     study = Study(tmp_path / "damaged", configs)
-    with suppress(Stop):
-        study.train(on_epoch=stop_after(2 + 2))
-    (file,) = [
-        f for f in (study.folder / "runs").glob("*/epochs.jsonl") if len(f.read_text().splitlines()) == 4
-    ]
+    file = stopped_in(study, 2 + 2)
     file.write_text("\n".join(file.read_text().splitlines()[:1]) + "\n")
     _, complaints = trained_by(study)
     assert any(str(file) in complaint for complaint in complaints)
