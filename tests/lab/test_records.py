@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -151,6 +152,17 @@ def test_a_damaged_line_of_an_export_is_named_even_if_it_is_the_last(tmp_path, l
         stream.write(line)
     with pytest.raises(RecordError, match=f"runs.jsonl, {message}"):
         read_runs(tmp_path / "runs.jsonl")
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_run_that_lost_its_configuration_is_named_with_a_remedy(tmp_path, done):
+    folder = write_run(tmp_path, done=done)
+    (folder / "config.json").unlink()
+    message = (
+        rf"config.json is missing from a run that has begun; delete {re.escape(str(folder))} and train it"
+    )
+    with pytest.raises(RecordError, match=message):
+        read_runs(tmp_path)
 
 
 def test_a_run_in_two_places_counts_once_with_its_longer_record(tmp_path):

@@ -19,6 +19,8 @@ from carpediem.lab.atomic import write_whole, writing_out
 # What tables and curves cannot do without; everything else in a record may be absent.
 _CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
 _EPOCH_FIELDS = ("epoch", "iteration", "train_loss", "test_error", "seconds")
+# What a run leaves behind, in the order in which it does.
+_FILES = ("config.json", "epochs.jsonl", "done.json")
 # Fields that records of an earlier version lack, with what held then.
 _LATER_FIELDS = {"net_fingerprint": ""}
 # JSON knows neither NaN nor infinity: these two are null for a run that diverged, and read as NaN.
@@ -91,9 +93,9 @@ def none_finished(count: int) -> ValueError:
 
 
 def read_run(folder: str | Path) -> RunRecord:
-    """The run in `folder`, which holds its `config.json`."""
+    """The run in `folder`."""
     folder = Path(folder)
-    if not (folder / "config.json").is_file():
+    if not any((folder / name).is_file() for name in _FILES):
         raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
     try:
         return _read_folder(folder)
@@ -102,7 +104,10 @@ def read_run(folder: str | Path) -> RunRecord:
 
 
 def _read_folder(folder: Path) -> RunRecord:
-    config = _check_config(_read_object(folder / "config.json"), where=str(folder / "config.json"))
+    path = folder / "config.json"
+    if not path.is_file():
+        raise RecordError(f"{path} is missing from a run that has begun")
+    config = _check_config(_read_object(path), where=str(path))
     done, epochs = folder / "done.json", read_epochs(folder / "epochs.jsonl")
     wanted, reached = config.get("iterations"), epochs[-1]["iteration"] if epochs else 0
     if done.is_file() and wanted is not None and reached < wanted:
@@ -159,8 +164,9 @@ def _readers(place: Path) -> list[Callable[[], RunRecord]]:
     if remedy := _studies_in(runs):
         raise FileNotFoundError(f"{place} holds no study itself{remedy}")
     found = _exported(exported) if exported.is_file() else []
-    # A folder without config.json was made a moment ago: its run has not begun.
-    return found + [partial(read_run, config.parent) for config in sorted(runs.glob("*/config.json"))]
+    # A folder with none of its files was made a moment ago: its run has not begun.
+    begun = {file.parent for name in _FILES for file in runs.glob(f"*/{name}")}
+    return found + [partial(read_run, folder) for folder in sorted(begun)]
 
 
 def _studies_in(place: Path) -> str:
