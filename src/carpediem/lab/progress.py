@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from types import TracebackType
 
 from rich.console import Console
@@ -20,17 +22,24 @@ from carpediem.lab.folder_news import News
 from carpediem.lab.results import draws_name
 
 FEW_BATCHES = 4  # an epoch, of which selection can make little
+EVERY = 60.0  # seconds between two lines on how far it is
+_UNITS = (
+    ("minute", 60, 120),
+    ("hour", 3600, 48),
+    ("day", 86_400, math.inf),
+)  # with how many of them are told at most
 
 
 class StudyProgress:
-    """How much there is to train, then a bar over all epochs on a terminal, or one line a finished run elsewhere.
+    """How much there is to train, then a bar over all epochs on a terminal; elsewhere a line now and then.
 
     Args:
         configs: the runs that will be trained.
         quiet: show nothing at all.
+        every: seconds between two lines on how far it is.
     """
 
-    def __init__(self, configs: list[RunConfig], *, quiet: bool = False) -> None:
+    def __init__(self, configs: list[RunConfig], *, quiet: bool = False, every: float = EVERY) -> None:
         self._console = Console(file=sys.stderr, quiet=quiet)
         self._progress = Progress(
             TextColumn("{task.description:<30}"),
@@ -48,6 +57,8 @@ class StudyProgress:
         self._tells_draws = len({config.draws for config in configs}) > 1
         self._known: dict[str, int] = {}
         self._has_told_length = False
+        self._every, self._trained = every, 0
+        self._begun = self._told_at = time.monotonic()
 
     def __enter__(self) -> StudyProgress:
         self._progress.start()
@@ -64,6 +75,9 @@ class StudyProgress:
         if not self._has_told_length:
             self._has_told_length = True
             self._tell_length(news)
+        # What a run had done before it was continued took no time now.
+        before = self._known.get(config.hash, len(news.records) - 1)
+        self._trained += len(news.records) - before
         for one in news.configs:
             self._known[one.hash] = len(news.records)
         name = "shared warm-up" if news.is_warm_up else METHODS[config.method]
@@ -81,6 +95,10 @@ class StudyProgress:
                 f"{name}, seed {config.seed}: best test error {best:.2f}% after "
                 f"{last['iteration']} iterations, {last['seconds']:.1f} s"
             )
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._told_at >= self._every:
+            self._told_at = now
+            self._tell_rest(len(self._configs) * news.epochs, now - self._begun)
 
     def complain(self, message: str) -> None:
         """Shows what was passed over."""
@@ -98,5 +116,23 @@ class StudyProgress:
                 "an epoch of so few batches leaves little to select; a smaller --batch-size gives more of them"
             )
 
+    def _tell_rest(self, total: int, elapsed: float) -> None:
+        """Says how far it is, and for how long it will go on at this pace."""
+        done = sum(self._known.values())
+        if done < total:
+            left = (total - done) * elapsed / self._trained
+            self._say(f"{done:,} of {total:,} epochs done, about {_duration(left)} left")
+
     def _say(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    """In the unit that suits it.
+
+    >>> _duration(20), _duration(200), _duration(20_000), _duration(2_000_000)
+    ('1 minute', '4 minutes', '6 hours', '24 days')
+    """
+    unit, size = next((unit, size) for unit, size, most in _UNITS if seconds <= most * size)
+    count = math.ceil(seconds / size)
+    return f"{count:,} {unit}{'s' * (count != 1)}"
