@@ -255,6 +255,15 @@ def test_a_method_that_no_table_of_the_paper_shows_is_summarised():
     assert [line["method"] for line in rows(last)] == ["Random Batch", "Active Bias (loss re-weighted)"]
 
 
+def test_the_summary_names_methods_that_were_best_before_they_selected():
+    low_then_high = [9.0, 5.0, 7.0, 6.0]
+    records = [run(method, 0, low_then_high, warm_up=2, **DEMO) for method in ("random", "online", "recency")]
+    records.append(run("recency", 1, [9.0, 5.0, 7.0, 5.0], warm_up=2, **DEMO))
+    note = summary_table(records).note
+    assert "In 2 runs (Online Batch, Recency Bias) the best error is one of the warm-up's" in note
+    assert "warm-up" not in summary_table(records[-1:]).note
+
+
 def test_the_summary_says_how_soon_each_method_reached_random_batchs_best():
     records = [run("random", s, [9.0, 5.0, 4.0, 4.5], seconds=100.0, **DEMO) for s in range(2)]
     records += [run("recency", s, [8.0, 3.9, 4.0, 4.1], seconds=110.0, **DEMO) for s in range(2)]

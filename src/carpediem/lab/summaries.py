@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carpediem.lab.compared_cells import INTERVAL, difference_columns, differences, first, left_out
-from carpediem.lab.results import Cell, baselines, cells_by_setting, estimate, method_name, time_to_error
+from carpediem.lab.records import RunRecord
+from carpediem.lab.results import (
+    Cell,
+    baselines,
+    best_error,
+    cells_by_setting,
+    estimate,
+    method_name,
+    time_to_error,
+)
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.titles import setting_titles
 
@@ -51,4 +60,20 @@ def _summary(title: str, cells: list[Cell]) -> Table:
             f"{name}'s, which is no lower than the mean of the seeds' own best errors, so that a method with the lower "
             "best error may yet never be there; without evaluation. Seconds depend on what else the machine did."
         )
-    return Table(title, note + left_out(cells), columns, rows)
+    return Table(title, note + _of_the_warm_up(cells) + left_out(cells), columns, rows)
+
+
+def _of_the_warm_up(cells: list[Cell]) -> str:
+    """A sentence on runs that were best before their method began to select, where there are any."""
+    counts = [sum(map(_was_best_in_warm_up, cell.runs)) for cell in cells]
+    names = [method_name(cell, cells) for cell, count in zip(cells, counts, strict=True) if count]
+    if not names:
+        return ""
+    runs = f"{sum(counts)} {'run' if sum(counts) == 1 else 'runs'} ({', '.join(names)})"
+    return f" In {runs} the best error is one of the warm-up's, in which no method selects yet."
+
+
+def _was_best_in_warm_up(run: RunRecord) -> bool:
+    warm_up = 0 if run.config["method"] == "random" else run.config.get("warm_up", 0)
+    later = [epoch["test_error"] for epoch in run.epochs[warm_up:]]
+    return bool(later) and min(later) > best_error(run)
