@@ -429,7 +429,7 @@ def test_tensorboard_files_are_written_after_every_epoch(call, monkeypatch):
 
 MISTAKES = {
     "unknown data": (["--data", "nonsense"], "digits, mnist, .* got 'nonsense'"),
-    "unknown method": (["--methods", "random,magic"], "methods must be among .* got 'magic'"),
+    "unknown method": (["--methods", "random,magic"], "method must be one of .* got 'magic'"),
     "unknown network": (["--net", "vgg"], "densenet-40-12.*got 'vgg'"),
     "unknown recipe": (["--recipe", "old"], "recipe must be one of paper, modern"),
     "unknown optimizer": (["--optimizer", "adam"], "optimizer must be one of momentum, sgd, got 'adam'"),
@@ -521,7 +521,7 @@ def test_a_mistake_elsewhere_gets_one_line_too(call, arguments):
 def test_a_mistake_in_a_process_of_its_own(tmp_path, command):
     done = run("train", "--method", "magic", cwd=tmp_path, command=command)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: methods must be among")
+    assert done.stderr.startswith("error: method must be one of")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -674,7 +674,7 @@ def test_a_folder_with_other_settings_keeps_them_in_its_table_and_says_so(call, 
     _, out, err = call(
         "compare", *options, "--methods", "random", "--draws", "independent", "--learning-rate", "0.05"
     )
-    assert "note: study holds 2 more runs; tables.md shows all of them" in err
+    assert "note: study holds 2 more runs; tables.md and figures/ show all of them" in err
     assert "Random Batch (independent draws)" in out  # which the recipe does not have
     written = (tmp_path / "study" / "tables.md").read_text()
     assert written.count("**digits, small-cnn, momentum, recipe demo with ") == 2

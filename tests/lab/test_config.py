@@ -298,7 +298,7 @@ def test_what_is_said_behind_a_method_goes_before_the_recipe():
 )
 def test_an_unknown_method_gets_one_sentence(text):
     with pytest.raises(
-        ValueError, match=r"^methods must be among random, online, active, recency.*, got '.*'$"
+        ValueError, match=r"^method must be one of random, online, active, recency.*, got '.*'$"
     ):
         parse_method(text, "independent")
 

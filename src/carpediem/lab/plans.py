@@ -140,7 +140,7 @@ def is_of_tables(runs: Iterable[RunRecord]) -> bool:
     return any(is_of_plan(run, PLANS[name]) for run in runs for name in _TABLES_2_TO_5)
 
 
-def parse_method(text: str, draws: str, *, option: str = "methods") -> dict[str, str]:
+def parse_method(text: str, draws: str, *, option: str = "method") -> dict[str, str]:
     """The method and draws that a name stands for: `recency`, or `random-shuffle` to say how it draws.
 
     Args:
@@ -156,7 +156,7 @@ def parse_method(text: str, draws: str, *, option: str = "methods") -> dict[str,
             text, draws = text.removesuffix(suffix), chosen
     if text not in METHODS:
         raise ValueError(
-            f"{option} must be among {', '.join(METHODS)}, each perhaps with {', '.join(DRAW_SUFFIXES)} behind it, "
+            f"{option} must be one of {', '.join(METHODS)}, perhaps with {' or '.join(DRAW_SUFFIXES)} behind it, "
             f"got {text!r}"
         )
     return {"method": text, "draws": draws}

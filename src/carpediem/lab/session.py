@@ -53,9 +53,8 @@ def train_and_show(
                 file=sys.stderr,
             )
         return
-    if not study.pending() and not as_json:
-        print("all of these runs are done already: nothing is trained", file=sys.stderr)
-    with StudyProgress(study.pending(), quiet=as_json) as progress:
+    pending = study.pending()
+    with StudyProgress(pending, quiet=as_json) as progress:
 
         def on_news(news: News) -> None:
             progress.show(news)
@@ -80,6 +79,8 @@ def train_and_show(
                 complain=progress.complain,
             )
     everything = read_runs(folder)
+    if not pending and not as_json:
+        print("all of these runs are done already: nothing is trained", file=sys.stderr)
     records = [record for record in everything if record.hash in asked_for]
     untested = [run for run in records if run.finished and not is_tested_with_dropout(run)]
     if study.test_dropout and untested:
@@ -94,7 +95,7 @@ def train_and_show(
         for record in finished:
             write_events(folder / "runs" / record.hash)
     # Nothing has finished where other processes train all of the runs.
-    figures = write_curves(records, folder / "figures", formats=("png",)) if finished else []
+    figures = write_curves(everything, folder / "figures", formats=("png",)) if finished else []
     whole = summary_tables(everything)
     write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in whole))
     if as_json:
@@ -110,7 +111,7 @@ def train_and_show(
     print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
     if others := len(everything) - len(records):
         more = f"{others} more {'run' if others == 1 else 'runs'}"
-        print(f"note: {folder} holds {more}; tables.md shows all of them", file=sys.stderr)
+        print(f"note: {folder} holds {more}; tables.md and figures/ show all of them", file=sys.stderr)
     print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
 
 
