@@ -665,6 +665,16 @@ def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_pa
     assert call("tables", "results/today")[1] == call("tables", "study")[1]
 
 
+def test_a_call_for_a_part_of_a_folder_leaves_the_picture_of_the_whole(call, tmp_path):
+    call("compare", "--out", "study", *QUICK)
+    (picture,) = (tmp_path / "study" / "figures").iterdir()
+    whole = picture.read_bytes()
+    _, out, err = call("compare", "--out", "study", *QUICK, "--methods", "recency")
+    assert "note: study holds 3 more runs" in err
+    assert "Random Batch" not in out
+    assert picture.read_bytes() == whole
+
+
 def test_a_folder_with_other_settings_keeps_them_in_its_table_and_says_so(call, tmp_path):
     options = ["--seeds", "1", "--epochs", "12", "--batch-size", "898", "--out", "study"]
     methods = ["--methods", "random-shuffle,random-independent"]

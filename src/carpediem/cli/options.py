@@ -90,7 +90,12 @@ ImageSize = Annotated[
 WarmUp = Annotated[
     int | None, typer.Option(help="Uniform epochs at the start. [default: the recipe's, 10]", min=0)
 ]
-Window = Annotated[int | None, typer.Option(help="Predictions that Recency Bias keeps. [default: 10]", min=1)]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        help="Predictions that Recency Bias keeps; one alone is never uncertain. [default: 10]", min=1
+    ),
+]
 Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]
 Schedule = Annotated[
     str | None,

@@ -228,7 +228,9 @@ def _own_configs(
 ) -> list[RunConfig]:
     """The runs that the options of `compare` and `train` describe."""
     if settings["epochs"] is not None and settings["iterations"] is not None:
-        raise ValueError("--epochs and --iterations say the same thing twice; give one of them")
+        raise ValueError(
+            "--epochs and --iterations say the same thing twice; give one of them, here or in the file of --config"
+        )
     recipe_name = settings["recipe"] or ("demo" if data == "digits" else "modern")
     image_size = settings["image_size"] or recipe_called(recipe_name)["image_size"]
     return run_configs(

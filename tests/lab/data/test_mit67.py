@@ -39,7 +39,7 @@ def test_images_in_no_list_are_left_out(tmp_path):
 def test_it_is_not_found_without_its_lists(tmp_path):
     class_folders(tmp_path / "Images", classes=CLASSES)
     assert locate_mit67(tmp_path) is None
-    with pytest.raises(DataNotFoundError, match=r"TrainImages\.txt.*unpack it there, or set --data-dir"):
+    with pytest.raises(DataNotFoundError, match=r"TrainImages\.txt.*put it there, or set --data-dir"):
         load("mit67", tmp_path)
 
 

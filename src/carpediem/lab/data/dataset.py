@@ -47,7 +47,9 @@ class ImageData:
         counts = torch.bincount(self.train_labels, minlength=len(self.classes))
         absent = [self.classes[i] for i in torch.nonzero(counts == 0).flatten().tolist()]
         if absent:
-            raise DataError(f"{self.name}: every class needs a training sample, none of {_some(absent)}")
+            raise DataError(
+                f"{self.name}: every class needs a training sample, none of {_some(absent)}; labels count from 0"
+            )
 
     @property
     def num_classes(self) -> int:

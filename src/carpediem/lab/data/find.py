@@ -47,7 +47,7 @@ def find_data(
         path = locate(folder)
         if path is not None:
             return path
-    remedy = f"run `carpediem data fetch {name}`, or set" if downloadable else "unpack it there, or set"
+    remedy = f"run `carpediem data fetch {name}`, or set" if downloadable else "put it there, or set"
     raise DataNotFoundError(
         f"{name} ({expected}) is not in {' nor in '.join(map(str, searched))}; "
         f"{remedy} --data-dir or {VARIABLE} to the folder that holds it"
