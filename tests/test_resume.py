@@ -202,6 +202,20 @@ def test_a_sampler_inside_an_epoch_needs_the_selector_of_the_same_moment():
         list(copied)
 
 
+def test_a_sampler_before_an_epoch_needs_what_its_selector_learnt():
+    make = lambda: AdaptiveSampler(RecencyBias(60, 4, 8, window=1, warm_up=1), batch_size=8)  # noqa: E731
+    sampler, copied = make(), make()
+    list(sampler)
+    observe_epoch(sampler.selector, 0)
+    copied.load_state_dict(sampler.state_dict())
+    with pytest.raises(
+        ValueError, match=r"stands before epoch 1, but the selector at epoch -1; load the state of"
+    ):
+        list(copied)
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == list(sampler)
+
+
 REFUSED = [
     (
         RecencyBias(60, 4, 20),

@@ -38,8 +38,9 @@ class AdaptiveSampler(Sampler[int]):
             says: systematic, but independent for `WeightedBatch`.
         rank: which share of each batch this process trains on.
         world_size: into how many shares a batch is dealt; it divides `batch_size`. A DataLoader then takes
-            `batch_size // world_size`. A last batch of fewer samples than ranks is left out, so that all ranks
-            make the same number of steps.
+            `batch_size // world_size`. A last batch of fewer samples than ranks is left out, and of one that would be
+            full on some ranks alone the samples that make it so: all ranks make the same number of steps, with
+            `drop_last` too.
 
     >>> from carpediem import RandomBatch
     >>> sampler = AdaptiveSampler(RandomBatch(num_samples=6, num_classes=2, epochs=2), batch_size=3)
@@ -72,6 +73,7 @@ class AdaptiveSampler(Sampler[int]):
         self.selector, self.batch_size, self.seed, self.draws = selector, batch_size, seed, draws
         self.share(rank, world_size)
         self._next = (0, 0)  # epoch and position at which the next iteration begins
+        self._is_loaded = False  # from a state, since when no iteration has begun
         self._reading: tuple[int, int, int, Iterator[int]] | None = None
         self._may_be_apart = True
 
@@ -103,9 +105,10 @@ class AdaptiveSampler(Sampler[int]):
 
     @property
     def _drawn_in_all(self) -> int:
-        """Draws of an epoch over all ranks: N, less a last batch that is too small for every rank to have a part."""
+        """Draws of an epoch over all ranks: N, less what would be a step, or a whole one, of some ranks alone."""
         tail = self.selector.num_samples % self.batch_size
-        return self.selector.num_samples - (tail if tail < self.world_size else 0)
+        is_apart = tail < self.world_size or tail > self.batch_size - self.world_size
+        return self.selector.num_samples - (tail % self.world_size if is_apart else 0)
 
     def __iter__(self) -> Iterator[int]:
         # `chain` hands out the numbers of each list without running Python code for every one of them.
@@ -137,11 +140,13 @@ class AdaptiveSampler(Sampler[int]):
 
     def _begin(self) -> tuple[int, int]:
         epoch, position = self._next
-        if position and self.selector.epoch != epoch:
+        lacks_past = self._is_loaded and epoch > 0 and self.selector.learns and self.selector.epoch < 0
+        if lacks_past or (position and self.selector.epoch != epoch):
             raise ValueError(
-                f"the sampler stands inside epoch {epoch}, but the selector at epoch {self.selector.epoch}; load "
-                "the state of both, taken at the same moment"
+                f"the sampler stands {'inside' if position else 'before'} epoch {epoch}, but the selector at epoch "
+                f"{self.selector.epoch}; load the state of both, taken at the same moment"
             )
+        self._is_loaded = False
         if self.selector.epoch != epoch:
             self.selector.refresh(epoch)
         if epoch >= self.selector.warm_up:
@@ -207,9 +212,10 @@ class AdaptiveSampler(Sampler[int]):
         """Where the stream stands: small, so that it can be taken at every batch. The selector has its own state.
 
         Args:
-            position: how many indices of this epoch, over all ranks, have been trained on. Needed only where a
-                DataLoader with workers has drawn ahead of training: this epoch's steps times `batch_size`. At an
-                epoch's end that is N, not 0 of the next epoch.
+            position: how many indices of this epoch, over all ranks, have been trained on. Needed where more has
+                been drawn than trained on, by a DataLoader with workers or by `next_epoch`: this epoch's steps times
+                `batch_size`. At an epoch's end, and where the rest of one is left out, that is N, not 0 of the next
+                epoch.
         """
         epoch, drawn = self._place()
         if position is not None:
@@ -266,7 +272,7 @@ class AdaptiveSampler(Sampler[int]):
         # What was left of the epoch may be a last batch that is too small for so many ranks.
         is_over = state["position"] >= self._drawn_in_all
         self._next = (state["epoch"] + 1, 0) if is_over else (state["epoch"], state["position"])
-        self._reading = None
+        self._reading, self._is_loaded = None, True
 
 
 def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:
