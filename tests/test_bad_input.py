@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
+from carpediem import (
+    ActiveBias,
+    AdaptiveSampler,
+    OnlineBatch,
+    RandomBatch,
+    RecencyBias,
+    WeightedBatch,
+    Weights,
+)
 from carpediem.testing import same_state
 from reference.selectors import SELECTORS, observe_epoch
 
@@ -39,6 +47,21 @@ def test_sizes_that_make_no_sense_are_refused(method, arguments, kind, words):
     with pytest.raises(kind) as caught:
         method(**{"num_samples": 20, "num_classes": 4, "epochs": 30, **arguments})
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("method", SELECTING)
+@pytest.mark.parametrize("name", ["num_classes", "epochs"])
+def test_a_method_that_learns_needs_to_know_classes_and_epochs(method, name):
+    with pytest.raises(TypeError, match=f"^{name} must be an integer, got None$"):
+        method(**{"num_samples": 20, "num_classes": 4, "epochs": 30, name: None})
+
+
+@pytest.mark.parametrize("method", SELECTING)
+def test_a_small_integer_type_is_taken_for_its_value(method):
+    selector = method(np.uint8(255), np.uint8(4), np.uint8(30))
+    selector.observe(torch.tensor([254]), torch.eye(4)[:1], torch.tensor([3]))
+    selector.refresh(10)
+    assert selector.distribution.num_samples == 255
 
 
 @pytest.mark.parametrize("method", SELECTING)
@@ -101,6 +124,27 @@ def test_a_pressure_below_1_is_refused(method, pressure):
             ValueError,
             "one of independent, systematic, got 'all'",
         ),
+        (lambda: RecencyBias(20, 4, 30, pressure="100"), TypeError, "pressure must be a number, got '100'"),
+        (lambda: OnlineBatch(20, 4, 30, pressure=None), TypeError, "pressure must be a number, got None"),
+        (lambda: ActiveBias(20, 4, 30, smoothness="x"), TypeError, "smoothness must be a number, got 'x'"),
+        (
+            lambda: RecencyBias(20, 4, 30, schedule=["x"]),
+            ValueError,
+            "schedule must be one of constant, decayed",
+        ),
+        (lambda: WeightedBatch(5, num_classes=3), TypeError, "WeightedBatch takes no num_classes, since it"),
+        (
+            lambda: WeightedBatch(5).set_weights(None),
+            TypeError,
+            "values must be a tensor of numbers, got None",
+        ),
+        (
+            lambda: Weights([1.0, 2.0]),
+            TypeError,
+            "weights must be a tensor of shape (N,), one number a sample, got [",
+        ),
+        (lambda: Weights(torch.ones(3, 3)), TypeError, "one number a sample, got shape (3, 3)"),
+        (lambda: Weights(torch.ones(0)), TypeError, "one number a sample, got shape (0,)"),
         (lambda: WeightedBatch(0), ValueError, "num_samples must be at least 1, got 0"),
         (lambda: WeightedBatch(5, epochs=0), ValueError, "epochs must be at least 1, got 0"),
     ],
@@ -141,6 +185,7 @@ BAD_BATCHES = [
     (INDICES, LOGITS, TARGETS - 1, ValueError, "targets must lie in [0, 4), num_classes being 4; got -1"),
     (INDICES, LOGITS, TARGETS[:2], ValueError, "targets must be as many as indices = 3, got 2"),
     (INDICES, LOGITS, TARGETS.float(), TypeError, "targets must be a tensor of integers, got a tensor of torch.f"),
+    (INDICES, LOGITS, torch.ones(3, 4), TypeError, "torch.float32; of soft labels hand in targets.argmax(dim=1)"),
     (INDICES, LOGITS, None, TypeError, "targets must be a tensor of integers, got None"),
     (INDICES, logits(math.nan), TARGETS, ValueError, "logits must be finite, got 1 values that are not"),
     (INDICES, logits(math.inf), TARGETS, ValueError, "on_nonfinite='skip' passes over such batches and counts them"),

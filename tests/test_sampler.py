@@ -6,9 +6,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import BatchSampler
+from torch.utils.data import BatchSampler, DataLoader
 
-from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
+from carpediem import (
+    ActiveBias,
+    AdaptiveSampler,
+    Indexed,
+    OnlineBatch,
+    RandomBatch,
+    RecencyBias,
+    WeightedBatch,
+)
 from carpediem.core.distribution import Uniform
 from carpediem.sampler import FIRST_CHUNK
 from reference.selectors import SELECTORS, observe_epoch, steps
@@ -51,12 +59,58 @@ def test_the_length_is_honest_and_every_batch_is_distinct(draws, num_samples, ba
         )
         streams.append(list(sampler))
         assert len(streams[-1]) == len(sampler)
-    tail = num_samples % batch_size
-    assert sum(map(len, streams)) == num_samples - (tail if tail < world_size else 0)
-    share = batch_size // world_size
+    share, tail = batch_size // world_size, num_samples % batch_size
+    # What is left out is all that would let some ranks make a step, or a full one, that others do not.
+    lengths = list(map(len, streams))
+    assert len({length // share for length in lengths}) == 1
+    assert len({-(-length // share) for length in lengths}) == 1
+    uneven = tail < world_size or tail > batch_size - world_size
+    assert sum(lengths) == num_samples - (tail % world_size if uneven else 0)
     for start in range(0, len(streams[0]), share):
         batch = [index for stream in streams for index in stream[start : start + share]]
         assert len(set(batch)) == len(batch)
+
+
+@both_draws
+@every_selector
+def test_torchs_default_device_changes_nothing(make, draws):
+    usual, other = (AdaptiveSampler(make(), batch_size=8, draws=draws) for _ in range(2))
+    for epoch in range(4):
+        with torch.device("meta"):  # stands for any but the selector's
+            drawn = list(other)
+        assert drawn == list(usual)
+        for sampler in (usual, other):
+            observe_epoch(sampler.selector, epoch)
+
+
+@every_selector
+def test_torchs_default_type_leaves_that_of_the_state(make):
+    def types(selector):
+        return {name: value.dtype for name, value in selector.state_dict().items() if torch.is_tensor(value)}
+
+    usual, before = make(), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        selector = make()
+        for epoch in range(3):
+            for one in (selector, usual):
+                one.refresh(epoch)
+                observe_epoch(one, epoch)
+        assert types(selector) == types(usual)
+    finally:
+        torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_loaders_of_all_ranks_make_as_many_steps(drop_last):
+    # Seven of eight are left for the last batch: a full share for the first rank, and none for the second.
+    def steps(rank):
+        sampler = AdaptiveSampler(RandomBatch(1799, 2, 2), batch_size=8, rank=rank, world_size=2)
+        loader = DataLoader(Indexed(range(1799)), batch_size=4, sampler=sampler, drop_last=drop_last)
+        assert len(loader) == len(list(loader))
+        return len(loader)
+
+    assert steps(0) == steps(1) == 224 + (not drop_last)
 
 
 @both_draws

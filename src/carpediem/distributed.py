@@ -40,6 +40,20 @@ def synchronise(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | 
             "synchronise needs a process group; call torch.distributed.init_process_group before it, or leave it out "
             "in a program of one process"
         )
+    if not isinstance(sampler, AdaptiveSampler | Selector):
+        raise TypeError(f"sampler must be an AdaptiveSampler or a Selector, got {type(sampler).__name__}")
+    mine = (dist.get_rank(group), dist.get_world_size(group))
+    if isinstance(sampler, AdaptiveSampler) and (sampler.rank, sampler.world_size) != mine:
+        raise ValueError(
+            f"the sampler must have rank = {mine[0]} and world_size = {mine[1]}, those of this process, got "
+            f"{sampler.rank} and {sampler.world_size}; call sampler.share({mine[0]}, {mine[1]}) before, or hand in its "
+            "selector alone where a framework shares out the stream"
+        )
+    make_one(sampler, group)
+
+
+def make_one(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | None = None) -> None:
+    """What `synchronise` does, for a framework that shares out the sampler's stream itself."""
     selector = sampler.selector if isinstance(sampler, AdaptiveSampler) else sampler
     _refuse_differences(_settings(sampler), group)
     selector.journal = Journal(selector, group)
@@ -107,7 +121,7 @@ class Journal:
         _, indices, bits = rows[:, rows[0].sort(stable=True).indices]
         values = (bits.view(torch.float64) if dtype.is_floating_point else bits).to(dtype)
         for part in [slice(None)] if self._selector.keeps_repeats else rounds(indices):
-            self._selector.keep(
+            self._selector.keep_of_all_ranks(
                 indices[part].to(self._selector.device), values[part].to(self._selector.device)
             )
 

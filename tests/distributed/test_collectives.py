@@ -87,6 +87,43 @@ def test_ranks_that_were_not_made_one_are_told_so_once():
     assert python("-c", APART).stdout.splitlines() == ["0", "1 True", "0 0"]
 
 
+ALIKE = """if True:
+    import sys
+    import warnings
+
+    import torch.distributed as dist
+
+    from carpediem import AdaptiveSampler, RecencyBias
+    from carpediem.distributed import synchronise
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    make = lambda: RecencyBias(12, 2, 6, window=1, warm_up=1)
+    for what in (AdaptiveSampler(make(), batch_size=4, rank=1, world_size=2), "x"):
+        try:
+            synchronise(what)
+        except (TypeError, ValueError) as error:
+            print(error)
+    synchronise(AdaptiveSampler(make(), batch_size=4, rank=1, world_size=2).selector)  # of a framework that shares out
+    sampler = AdaptiveSampler(make(), batch_size=4)
+    synchronise(sampler)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            list(sampler)
+    print(len(caught), "has not observed a single step up to epoch 1" in str(caught[0].message))
+    dist.destroy_process_group()
+"""
+
+
+def test_what_is_made_one_has_the_share_of_its_process_and_is_warned_where_nothing_is_observed():
+    assert python("-c", ALIKE).stdout.splitlines() == [
+        "the sampler must have rank = 0 and world_size = 1, those of this process, got 1 and 2; call "
+        "sampler.share(0, 1) before, or hand in its selector alone where a framework shares out the stream",
+        "sampler must be an AdaptiveSampler or a Selector, got str",
+        "1 True",
+    ]
+
+
 WIRE = """if True:
     import sys
 

@@ -236,6 +236,9 @@ class Weights(Distribution):
     _LEVELS = 255  # level 254 takes what is less likely than 2^-31 of the largest, level 255 the zeros
 
     def __init__(self, weights: Tensor) -> None:
+        if not isinstance(weights, Tensor) or weights.dim() != 1 or not len(weights):
+            got = f"shape {tuple(weights.shape)}" if isinstance(weights, Tensor) else repr(weights)[:80]
+            raise TypeError(f"weights must be a tensor of shape (N,), one number a sample, got {got}")
         self.num_samples, self.device = len(weights), weights.device
         # Sums and bounds in float32 would be off by more than the bounds leave room for.
         self._weights = weights = weights.to(torch.float64)
@@ -310,7 +313,7 @@ def group_by_level(levels: Tensor, num_levels: int) -> tuple[Tensor, NDArray[np.
     begin = np.cumsum(in_block, axis=0, dtype=np.int64)
     begin -= in_block
     begin += np.cumsum(counts) - counts
-    order = torch.empty(len(levels), dtype=index_dtype(len(levels)))
+    order = torch.empty(len(levels), dtype=index_dtype(len(levels)), device="cpu")
     target = order.numpy()
 
     # Block by block: a sort of the whole would need several times the memory, and miss the cache.

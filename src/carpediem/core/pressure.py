@@ -41,7 +41,7 @@ def pressure_schedule(name: str, *, start: float, warm_up: int, epochs: int) -> 
     >>> pressure_schedule("constant", start=4.0, warm_up=1, epochs=5)(3)
     4.0
     """
-    if name not in SCHEDULES:
+    if not isinstance(name, str) or name not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(sorted(SCHEDULES))}, got {name!r}")
     # `not >=` rather than `<`, so that NaN is refused too.
     if not start >= 1 or start == float("inf"):

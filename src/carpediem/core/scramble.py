@@ -29,8 +29,8 @@ class Scrambles:
     """
 
     def __init__(self, sizes: NDArray[np.int64], seed: int) -> None:
-        generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randint(-(2**63), 2**63 - 1, (2 * _ROUNDS + len(sizes),), generator=generator)
+        generator, count = torch.Generator("cpu").manual_seed(seed), 2 * _ROUNDS + len(sizes)
+        drawn = torch.randint(-(2**63), 2**63 - 1, (count,), generator=generator, device="cpu")
         words = drawn.numpy().view(np.uint64)
         bits = np.frexp((sizes - 1).astype(np.float64))[1].astype(np.uint64)
         mask = (np.uint64(1) << bits) - np.uint64(1)

@@ -130,7 +130,7 @@ class WindowShapes:
 
     @cached_property
     def _table(self) -> NDArray[np.generic]:
-        table = np.zeros(1 << 16, dtype=native(torch.empty(0, dtype=self.level_dtype)).dtype)
+        table = np.zeros(1 << 16, dtype=native(torch.empty(0, dtype=self.level_dtype, device="cpu")).dtype)
         table[self._sorted_keys.view(np.uint16)] = self._order
         return table
 

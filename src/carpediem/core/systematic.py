@@ -59,7 +59,7 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
     host = torch.Generator().manual_seed(generator.initial_seed())
     expected = distribution.probabilities().cpu().numpy() * n
     full, tail = divmod(n, batch_size)
-    order = torch.randperm(n, generator=host, dtype=index_dtype(n)).numpy()
+    order = torch.randperm(n, generator=host, dtype=index_dtype(n), device="cpu").numpy()
     if not easily:
         expected = _fitted(expected, full, tail)
         # Those that may be in every batch stand together, so that no more of them are than the short one holds.
@@ -72,7 +72,7 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
     counts = np.diff(ends, prepend=0)
     if not easily:
         # Each of those that are takes a round of its own; the others come in random order again.
-        again = torch.randperm(n, generator=host).numpy()
+        again = torch.randperm(n, generator=host, device="cpu").numpy()
         again = again[np.argsort(counts[again] <= full, kind="stable")]
         order, counts = order[again], counts[again]
     copies = np.repeat(order, counts)
@@ -127,7 +127,7 @@ def _dealt(
             runs on from the round before would meet one of its batches again.
     """
     full, tail = divmod(len(copies), batch_size)
-    batches = torch.randperm(full, generator=generator).numpy()
+    batches = torch.randperm(full, generator=generator, device="cpu").numpy()
     first, second = np.split(batches, [full // 2 if in_halves else 0])
     out = np.empty(len(copies), dtype=np.int64)
     used, before = 0, batches[:0]
@@ -147,7 +147,7 @@ def _dealt(
 
 def _orders(batches: NDArray[np.int64], rounds: int, generator: torch.Generator) -> NDArray[np.int64]:
     """The batches in an order of its own for every round, shape (rounds, batches)."""
-    keys = torch.randint(2**31, (rounds, len(batches)), generator=generator).numpy()
+    keys = torch.randint(2**31, (rounds, len(batches)), generator=generator, device="cpu").numpy()
     keys <<= 32
     keys |= batches
     keys.sort(axis=1)  # of numbers that carry the batch: several times as fast as an argsort

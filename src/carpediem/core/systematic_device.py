@@ -56,5 +56,5 @@ def spread(probabilities: Tensor, batch_size: int, generator: torch.Generator) -
 
 def _shuffled(batches: Tensor, rounds: int, generator: torch.Generator) -> Tensor:
     """The batches in an order of its own for every round, shape (rounds, batches)."""
-    keys = torch.rand(rounds, len(batches), generator=generator, device=batches.device)
+    keys = torch.rand(rounds, len(batches), generator=generator, dtype=torch.float32, device=batches.device)
     return batches[keys.argsort(dim=1)]

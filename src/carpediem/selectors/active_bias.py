@@ -9,7 +9,7 @@ from torch import Tensor
 
 from carpediem.core.distribution import Distribution, Uniform, Weights
 from carpediem.core.moments import RunningMoments
-from carpediem.selectors.base import Selector, at_least_float32
+from carpediem.selectors.base import Selector, at_least_float32, check_integer, check_number
 
 
 class ActiveBias(Selector):
@@ -38,12 +38,15 @@ class ActiveBias(Selector):
         mode: Literal["sample", "reweight"] = "sample",
         **common: Any,
     ) -> None:
+        smoothness = check_number("smoothness", smoothness)
+        num_classes = check_integer("num_classes", num_classes, at_least=2)
+        epochs = check_integer("epochs", epochs, at_least=1)
         super().__init__(
             num_samples,
             num_classes,
             epochs,
             warm_up=warm_up,
-            options={"smoothness": float(smoothness), "mode": mode},
+            options={"smoothness": smoothness, "mode": mode},
             **common,
         )
         if not 0 < smoothness < float("inf"):
@@ -55,11 +58,11 @@ class ActiveBias(Selector):
                 f"epochs must exceed warm_up = {warm_up} (nothing is selected during warm-up), got {epochs}; "
                 "train longer or warm up less"
             )
-        self.smoothness, self.mode = float(smoothness), mode
-        self.moments = RunningMoments(num_samples, self.device)
+        self.smoothness, self.mode = smoothness, mode
+        self.moments = RunningMoments(self.num_samples, self.device)
         self.add_state("count", self.moments.count)
         self.add_state("sums", self.moments.sums)
-        self._loss_weights = torch.ones(num_samples, dtype=torch.float64, device=self.device)
+        self._loss_weights = torch.ones(self.num_samples, dtype=torch.float64, device=self.device)
         self.add_state("loss_weights", self._loss_weights)
 
     def measure(self, logits: Tensor, targets: Tensor) -> Tensor:

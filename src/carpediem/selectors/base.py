@@ -226,6 +226,11 @@ class Selector(ABC):
         else:
             self.journal.note(indices, values)
 
+    def keep_of_all_ranks(self, indices: Tensor, values: Tensor) -> None:
+        """What `keep` does, of steps that several processes have exchanged."""
+        self._was_told = True
+        self.keep(indices, values)
+
     def _pass_over(self) -> None:
         """Nothing is kept of a step."""
         if self.journal is not None:
@@ -246,7 +251,8 @@ class Selector(ABC):
         check_integer("epoch", epoch, at_least=0)
         if epoch <= self.epoch:
             raise ValueError(
-                f"epoch must come after epoch {self.epoch}, for which batches were drawn, got {epoch}"
+                f"epoch must come after epoch {self.epoch}, for which batches were drawn, got {epoch}; to train anew "
+                "build a new selector and sampler, to resume load the state of both"
             )
         if self.epochs is not None and epoch >= self.epochs:
             raise ValueError(
@@ -257,11 +263,10 @@ class Selector(ABC):
             self._report_faults()
         if self.journal is not None:
             self.journal.exchange()
-            self._was_told = True  # by other ranks, perhaps
         if epoch >= self.warm_up and self.learns and self.epoch >= 0 and not self._was_told:
             warnings.warn(
-                f"{type(self).__name__} has not observed a single step up to epoch {epoch} and draws as if all samples "
-                "were alike; call selector.observe(indices, logits, targets) after every step",
+                f"{type(self).__name__} has not observed a single step up to epoch {epoch} and has nothing to select "
+                "by; call selector.observe(indices, logits, targets) after every step",
                 stacklevel=2,
             )
             self._was_told = True  # once is enough
@@ -360,6 +365,13 @@ def check_integer(name: str, value: object, *, at_least: int) -> int:
     return int(value)
 
 
+def check_number(name: str, value: object) -> float:
+    """The value as a float; refuses what is no real number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
 def check_measured(values: object, size: int) -> None:
     """Refuse what is not one value a sample of a batch."""
     if not isinstance(values, Tensor):
@@ -389,7 +401,9 @@ def check_range(name: str, values: Tensor, stop: int, stop_name: str) -> None:
 def _column(name: str, values: object) -> Tensor:
     """A one-dimensional integer tensor."""
     if not isinstance(values, Tensor) or values.dtype not in INTEGERS:
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}")
+        soft = name == "targets" and isinstance(values, Tensor) and values.dim() == 2
+        remedy = "; of soft labels hand in targets.argmax(dim=1)" if soft else "; hand in int64"
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}{remedy}")
     if values.dim() != 1:
         raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}")
     return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -12,7 +13,7 @@ from carpediem.core.distribution import Distribution, Uniform, Weights
 from carpediem.core.history import last_of_each
 from carpediem.core.pressure import pressure_schedule
 from carpediem.core.uncertainty import pressed_weights
-from carpediem.selectors.base import Selector, at_least_float32
+from carpediem.selectors.base import Selector, at_least_float32, check_integer, check_number
 from carpediem.selectors.values import placed_values
 
 
@@ -46,20 +47,23 @@ class OnlineBatch(Selector):
         losses: Literal["observe", "evaluate"] = "observe",
         **common: Any,
     ) -> None:
+        pressure = check_number("pressure", pressure)
+        num_classes = check_integer("num_classes", num_classes, at_least=2)
+        epochs = check_integer("epochs", epochs, at_least=1)
         super().__init__(
             num_samples,
             num_classes,
             epochs,
             warm_up=warm_up,
-            options={"pressure": float(pressure), "schedule": schedule, "losses": losses},
+            options={"pressure": pressure, "schedule": schedule, "losses": losses},
             **common,
         )
         if losses not in ("observe", "evaluate"):
             raise ValueError(f"losses must be 'observe' or 'evaluate', got {losses!r}")
         self.losses = losses
         self.learns = losses == "observe"
-        self._schedule = pressure_schedule(schedule, start=float(pressure), warm_up=warm_up, epochs=epochs)
-        self._loss = torch.full((num_samples + 1,), torch.inf, device=self.device)
+        self._schedule = pressure_schedule(schedule, start=pressure, warm_up=warm_up, epochs=epochs)
+        self._loss = torch.full((self.num_samples + 1,), torch.inf, dtype=torch.float32, device=self.device)
         self.add_state("loss", self._loss)
 
     def measure(self, logits: Tensor, targets: Tensor) -> Tensor | None:
@@ -101,7 +105,7 @@ class OnlineBatch(Selector):
             return Uniform(self.num_samples, self.device)
         hardest_first = self._loss[:-1].sort(descending=True, stable=True).indices
         # The hardest sample has rank 1.
-        by_rank = pressed_weights(torch.arange(1, self.num_samples + 1).numpy(), self.num_samples, pressure)
+        by_rank = pressed_weights(np.arange(1, self.num_samples + 1), self.num_samples, pressure)
         weights = torch.empty(self.num_samples, dtype=torch.float64, device=self.device)
         weights[hardest_first] = torch.from_numpy(by_rank).to(self.device)
         return Weights(weights)

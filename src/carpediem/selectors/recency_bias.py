@@ -10,7 +10,7 @@ from carpediem.core.distribution import Distribution, Levels, Uniform
 from carpediem.core.history import LabelHistory
 from carpediem.core.pressure import pressure_schedule
 from carpediem.core.uncertainty import index_level, pressed_weights
-from carpediem.selectors.base import Selector, check_integer
+from carpediem.selectors.base import Selector, check_integer, check_number
 
 
 class RecencyBias(Selector):
@@ -45,26 +45,29 @@ class RecencyBias(Selector):
         **common: Any,
     ) -> None:
         window = check_integer("window", window, at_least=1)
+        pressure = check_number("pressure", pressure)
+        num_classes = check_integer("num_classes", num_classes, at_least=2)
+        epochs = check_integer("epochs", epochs, at_least=1)
         super().__init__(
             num_samples,
             num_classes,
             epochs,
             warm_up=warm_up,
-            options={"window": window, "pressure": float(pressure), "schedule": schedule},
+            options={"window": window, "pressure": pressure, "schedule": schedule},
             **common,
         )
-        self.history = LabelHistory(num_samples, num_classes, window, self.device)
+        self.history = LabelHistory(self.num_samples, num_classes, window, self.device)
         if warm_up < window:
             raise ValueError(
                 f"warm_up must be at least window = {window}, so that the windows fill before they count, "
                 f"got {warm_up}; warm up longer or choose a smaller window"
             )
-        self.window, self.pressure = window, float(pressure)
+        self.window, self.pressure = window, pressure
         self._schedule = pressure_schedule(schedule, start=self.pressure, warm_up=warm_up, epochs=epochs)
         self.add_state("labels", self.history.labels)
         self.add_state("cursor", self.history.cursor)
         # 139 numbers for q = 10: Eq. 6 and 7 are evaluated once a level, here.
-        self._index = index_level(self.history.shapes.uncertainties(num_classes), num_samples)
+        self._index = index_level(self.history.shapes.uncertainties(num_classes), self.num_samples)
 
     def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
         return logits.argmax(dim=1)

@@ -18,7 +18,10 @@ def placed_values(
         TypeError, ValueError: a value is negative or not finite, an index lies outside [0, N), or the numbers of
             both differ.
     """
-    values = torch.as_tensor(values, device=device).detach()
+    try:
+        values = torch.as_tensor(values, device=device).detach()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be a tensor of numbers, got {values!r}") from error
     if values.is_complex() or values.dtype == torch.bool:
         raise TypeError(f"{name} must be real numbers, got {values.dtype}")
     if indices is None:

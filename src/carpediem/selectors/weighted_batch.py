@@ -34,8 +34,10 @@ class WeightedBatch(Selector):
     learns = False
 
     def __init__(self, num_samples: int, epochs: int | None = None, **common: Any) -> None:
+        if "num_classes" in common:
+            raise TypeError("WeightedBatch takes no num_classes, since it reads no logits; leave it out")
         super().__init__(num_samples, None, epochs, **common)
-        self._weights = torch.ones(num_samples, dtype=torch.float64, device=self.device)
+        self._weights = torch.ones(self.num_samples, dtype=torch.float64, device=self.device)
         self.add_state("weights", self._weights)
 
     def set_weights(self, values: Tensor, indices: Tensor | None = None) -> None:
