@@ -130,6 +130,35 @@ def test_with_dispatched_batches_a_resumed_program_says_which_epoch_it_is(out, p
     assert steps(out, "untold", 2) == plain[3 * A_STEP + 2 : 4 * A_STEP]
 
 
+def test_a_state_of_an_epochs_last_step_continues_with_the_next_epoch(tmp_path):
+    # As Accelerate's own example counts: epochs and steps to skip from the steps in all.
+    from accelerate import Accelerator
+
+    from carpediem.integrations.accelerate import adapt
+
+    def train(saved_at=None, begin=0):
+        accelerator, seen, step = Accelerator(cpu=True), [], begin
+        sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
+        data = Indexed(TensorDataset(torch.zeros(20)))
+        loader = accelerator.prepare(DataLoader(data, batch_size=4, sampler=sampler))
+        adapt(accelerator, loader)
+        if begin:
+            accelerator.load_state(tmp_path / str(begin))
+        for epoch in range(begin // len(loader), 4):
+            skipped = begin % len(loader) if epoch == begin // len(loader) else 0
+            for indices, _ in accelerator.skip_first_batches(loader, skipped) if skipped else loader:
+                seen.append(indices.tolist())
+                step += 1
+                if step == saved_at:
+                    accelerator.save_state(tmp_path / str(step))
+        return seen
+
+    whole = train()
+    for step in (9, 10, 11):
+        assert train(saved_at=step) == whole
+        assert train(begin=step) == whole[step:]
+
+
 # -- what is refused, and what is asked of the framework --------------------------------------------------
 
 

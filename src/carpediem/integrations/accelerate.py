@@ -12,7 +12,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Sampler
 
-from carpediem.distributed import merge, synchronise
+from carpediem.distributed import make_one, merge
 from carpediem.integrations.agreement import refuse_another_length
 from carpediem.integrations.requirement import require
 from carpediem.sampler import AdaptiveSampler
@@ -60,7 +60,7 @@ def follow(accelerator: Accelerator, loader: DataLoader[Any], accumulation: int)
     processes = accelerator.num_processes
     _refuse_a_misfit(sampler, loader, processes, accumulation)
     if processes > 1 and sampler.selector.journal is None:
-        synchronise(sampler)
+        make_one(sampler)  # whose stream Accelerate shares out
     stream = Stream(sampler, dispatched=processes > 1 and isinstance(loader, DataLoaderDispatcher))
     loader.set_sampler(stream)
     return stream
@@ -125,8 +125,10 @@ class _Checkpoint:
         self._stream, self._loader = stream, loader
 
     def state_dict(self) -> dict[str, Any]:
-        reading = [_sampler(loader) for loader in GradientState().dataloader_references if loader is not None]
-        return checkpoint(self._stream.sampler, inside=any(found is self._stream for found in reading))
+        reading = [loader for loader in GradientState().dataloader_references if loader is not None]
+        # In the last step of an epoch nothing is left of it to continue with.
+        inside = any(_sampler(loader) is self._stream and not loader.end_of_dataloader for loader in reading)
+        return checkpoint(self._stream.sampler, inside=inside)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         restore(self._stream.sampler, state)
