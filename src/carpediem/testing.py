@@ -418,6 +418,27 @@ def what_is_to_be_dropped_changes_no_sample(make: Make) -> None:
     )
 
 
+def repeats_of_one_keep_count_as_later_steps(make: Make) -> None:
+    """With `keeps_repeats`, steps that come in one `keep` leave what they leave one after the other."""
+    together, apart = _observed(make), _observed(make)
+    if not together.keeps_repeats or together.epoch < together.warm_up:
+        return
+    batches = [next(_batches(together, epoch)) for epoch in (1, 2, 3)]
+    indices = batches[0][0]
+    steps = [together.measure(logits, targets) for _, logits, targets in batches]
+    values = [step for step in steps if step is not None]
+    if len(values) < len(steps) or len({len(step) for step in values}) > 1:
+        return
+    together.keep(indices.repeat(len(values)), torch.cat(values))
+    for step in values:
+        apart.keep(indices, step)
+    found, wanted = (one.build(one.epoch).probabilities() for one in (together, apart))
+    assert torch.allclose(found, wanted, rtol=1e-9), (
+        "with keeps_repeats a later value of a sample in one keep must count as a later step, it leaves other "
+        "probabilities than one keep a step does; leave keeps_repeats False, or keep the later value"
+    )
+
+
 def loss_weights_are_positive_or_none(make: Make) -> None:
     """`loss_weights` gives None or one finite positive number a sample."""
     selector = make()
@@ -451,6 +472,7 @@ CONTRACT: tuple[Check, ...] = (
     bad_batches_are_refused_whole,
     nothing_but_finite_logits_is_kept,
     what_is_to_be_dropped_changes_no_sample,
+    repeats_of_one_keep_count_as_later_steps,
     loss_weights_are_positive_or_none,
 )
 

@@ -18,6 +18,7 @@ from carpediem.testing import (
     keep_takes_what_was_measured,
     nothing_but_finite_logits_is_kept,
     observe_takes_any_floating_type,
+    repeats_of_one_keep_count_as_later_steps,
     resume_equals_never_having_stopped,
     same_seed_gives_same_batches,
     state_holds_tensors_and_plain_values,
@@ -169,7 +170,16 @@ class DropsIntoTheLastSample(HasOneRowTooFew):
         self.doubt[indices.clamp(max=self.num_samples - 1)] = values
 
 
+class KeepsTheEarliest(LeastConfident):
+    keeps_repeats = True
+
+    def keep(self, indices, values):
+        for index, value in reversed(list(zip(indices.tolist(), values, strict=True))):
+            self.doubt[index] = value
+
+
 BROKEN = (
+    (KeepsTheEarliest, repeats_of_one_keep_count_as_later_steps, "must count as a later step"),
     (MeasuresTheBatch, keep_takes_what_was_measured, r"one value a sample, shape \(7,\) .* got \(\); reduce"),
     (MeasuresANumber, keep_takes_what_was_measured, "a tensor of one value a sample, or None, got "),
     (
