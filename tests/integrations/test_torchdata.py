@@ -65,6 +65,20 @@ def test_a_state_of_mid_epoch_resumes_to_the_very_next_batch(run, step):
     assert train(selector, loader, EPOCHS - step // STEPS) == batches[step:]
 
 
+@workers
+def test_a_state_taken_after_an_epoch_is_the_samplers_own(num_workers):
+    # From the loader's, torchdata with workers would begin the next epoch twice.
+    selector, loader = build(num_workers)
+    train(selector, loader, 2)
+    state = pickle.dumps((loader.sampler.state_dict(), selector.state_dict()))
+    expected = train(selector, loader, 2)
+    selector, loader = build(num_workers)
+    of_sampler, of_selector = pickle.loads(state)
+    loader.sampler.load_state_dict(of_sampler)
+    selector.load_state_dict(of_selector)
+    assert train(selector, loader, 2) == expected
+
+
 def test_any_number_of_workers_trains_on_the_same_batches(run):
     assert train(*build(0), EPOCHS) == run[1]
 

@@ -671,7 +671,7 @@ def test_a_call_for_a_part_of_a_folder_leaves_the_picture_of_the_whole(call, tmp
     whole = picture.read_bytes()
     _, out, err = call("compare", "--out", "study", *QUICK, "--methods", "recency")
     assert "note: study holds 3 more runs" in err
-    assert "Random Batch" not in out
+    assert "Online Batch" not in out
     assert picture.read_bytes() == whole
 
 
