@@ -145,6 +145,16 @@ def test_a_pressure_below_1_is_refused(method, pressure):
         ),
         (lambda: Weights(torch.ones(3, 3)), TypeError, "one number a sample, got shape (3, 3)"),
         (lambda: Weights(torch.ones(0)), TypeError, "one number a sample, got shape (0,)"),
+        (
+            lambda: WeightedBatch(5).load_state_dict(None),
+            TypeError,
+            "state must be what state_dict gave, a dictionary",
+        ),
+        (
+            lambda: AdaptiveSampler(WeightedBatch(5), batch_size=2).load_state_dict([1]),
+            TypeError,
+            "state must be what state_dict gave, a dictionary, got [1]",
+        ),
         (lambda: WeightedBatch(0), ValueError, "num_samples must be at least 1, got 0"),
         (lambda: WeightedBatch(5, epochs=0), ValueError, "epochs must be at least 1, got 0"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -241,6 +241,8 @@ class AdaptiveSampler(Sampler[int]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where a `state_dict` was taken; the number of ranks may be another one."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be what state_dict gave, a dictionary, got {state!r}")
         own = self.state_dict()
         for name in own:
             if name not in state:

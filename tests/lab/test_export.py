@@ -122,7 +122,7 @@ def test_the_command_writes_the_file_and_format_that_it_is_told(study, tmp_path)
         (("--out", "x.csv", "--format", "parquet"), "error: --format must be csv, since --out ends so"),
         (
             ("--method", "magic"),
-            "error: --method must be among random, online, active, recency, each perhaps with -shuffle, -systematic, "
+            "error: --method must be one of random, online, active, recency, perhaps with -shuffle, -systematic, "
             "-independent behind it, got 'magic'",
         ),
         (

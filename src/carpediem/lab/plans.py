@@ -156,7 +156,7 @@ def parse_method(text: str, draws: str, *, option: str = "method") -> dict[str, 
             text, draws = text.removesuffix(suffix), chosen
     if text not in METHODS:
         raise ValueError(
-            f"{option} must be one of {', '.join(METHODS)}, perhaps with {' or '.join(DRAW_SUFFIXES)} behind it, "
+            f"{option} must be one of {', '.join(METHODS)}, perhaps with {', '.join(DRAW_SUFFIXES)} behind it, "
             f"got {text!r}"
         )
     return {"method": text, "draws": draws}

@@ -7,6 +7,7 @@ import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -325,6 +326,8 @@ class Selector(ABC):
         Raises:
             ValueError: the state is of another method, size or option; nothing was changed.
         """
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be what state_dict gave, a dictionary, got {_kind(state)}")
         own = {"method": type(self).__name__, **self._settings()}
         for name in (*own, "epoch"):
             if name not in state:
