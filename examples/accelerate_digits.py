@@ -1,4 +1,4 @@
-"""Recency Bias with Accelerate: torchrun --nproc-per-node 2 examples/accelerate_digits.py"""
+"""Recency Bias with Accelerate (extras lab, accelerate): torchrun --nproc-per-node 2 examples/accelerate_digits.py"""
 
 import os
 

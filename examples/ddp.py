@@ -1,4 +1,4 @@
-"""Recency Bias in plain DDP: torchrun --nproc-per-node 2 examples/ddp.py"""
+"""Recency Bias in plain DDP (extra lab, for the data): torchrun --nproc-per-node 2 examples/ddp.py"""
 
 import os
 

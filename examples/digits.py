@@ -1,4 +1,4 @@
-"""Recency Bias in a plain training loop, on scikit-learn's digits."""
+"""Recency Bias in a plain training loop, on scikit-learn's digits (extra lab)."""
 
 import torch
 from sklearn.datasets import load_digits

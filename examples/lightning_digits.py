@@ -1,4 +1,4 @@
-"""Recency Bias in Lightning. On two processes (torchrun --nproc-per-node 2) it trains on the same batches."""
+"""Recency Bias in Lightning (extras lab, lightning); torchrun --nproc-per-node 2 trains on the same batches."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Recency Bias with the Hugging Face Trainer: a small BERT, from scratch, learns whether a sentence praises."""
+"""Recency Bias with the Hugging Face Trainer (extra transformers): a small BERT learns whether a sentence praises."""
 
 import os
 import random

@@ -197,7 +197,7 @@ def run_configs(
     if settings["batch_size"] > data.num_samples:
         raise ValueError(
             f"batch_size must be at most the {data.num_samples} training samples of {data_name}, "
-            f"got {settings['batch_size']}"
+            f"got {settings['batch_size']}; choose a smaller --batch-size"
         )
     if epochs is None and changes.get("iterations") is None:
         epochs = EPOCHS.get(recipe_name)
