@@ -53,7 +53,8 @@ class StudyProgress:
             disable=quiet or not self._console.is_terminal,
         )
         self._task = self._progress.add_task("starting", total=None)
-        self._configs = {config.hash for config in configs}
+        self._configs = configs
+        self._lengths: dict[tuple[str, int, int], int] = {}  # epochs of a run
         self._tells_draws = len({config.draws for config in configs}) > 1
         self._known: dict[str, int] = {}
         self._has_told_length = False
@@ -75,17 +76,19 @@ class StudyProgress:
         if not self._has_told_length:
             self._has_told_length = True
             self._tell_length(news)
-        # What a run had done before it was continued took no time now.
-        before = self._known.get(config.hash, len(news.records) - 1)
-        self._trained += len(news.records) - before
+        count = len(news.records)
+        # What a run had done before it was continued took no time now; nor did a warm-up that is told of afterwards.
+        self._trained += max(0, count - self._known.get(config.hash, count - 1))
         for one in news.configs:
-            self._known[one.hash] = len(news.records)
+            self._known[one.hash] = max(count, self._known.get(one.hash, 0))
+            self._lengths[_length_key(one)] = news.epochs
+        total = sum(self._lengths.get(_length_key(one), news.epochs) for one in self._configs)
         name = "shared warm-up" if news.is_warm_up else METHODS[config.method]
         if self._tells_draws and not news.is_warm_up:
             name += f" ({draws_name(config.method, config.draws)})"
         self._progress.update(
             self._task,
-            total=len(self._configs) * news.epochs,
+            total=total,
             completed=sum(self._known.values()),
             description=f"{name}, seed {config.seed}: {last['test_error']:.2f}%",
         )
@@ -98,7 +101,7 @@ class StudyProgress:
         now = time.monotonic()
         if not self._console.is_terminal and now - self._told_at >= self._every:
             self._told_at = now
-            self._tell_rest(len(self._configs) * news.epochs, now - self._begun)
+            self._tell_rest(total, now - self._begun)
 
     def complain(self, message: str) -> None:
         """Shows what was passed over."""
@@ -119,12 +122,17 @@ class StudyProgress:
     def _tell_rest(self, total: int, elapsed: float) -> None:
         """Says how far it is, and for how long it will go on at this pace."""
         done = sum(self._known.values())
-        if done < total:
+        if done < total and self._trained:
             left = (total - done) * elapsed / self._trained
             self._say(f"{done:,} of {total:,} epochs done, about {_duration(left)} left")
 
     def _say(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _length_key(config: RunConfig) -> tuple[str, int, int]:
+    """What the number of a run's epochs depends on."""
+    return (config.data, config.iterations, config.batch_size)
 
 
 def _duration(seconds: float) -> str:
