@@ -42,13 +42,11 @@ def synchronise(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | 
         )
     if not isinstance(sampler, AdaptiveSampler | Selector):
         raise TypeError(f"sampler must be an AdaptiveSampler or a Selector, got {type(sampler).__name__}")
-    mine = (dist.get_rank(group), dist.get_world_size(group))
-    if isinstance(sampler, AdaptiveSampler) and (sampler.rank, sampler.world_size) != mine:
+    if dist.get_rank(group) < 0:
         raise ValueError(
-            f"the sampler must have rank = {mine[0]} and world_size = {mine[1]}, those of this process, got "
-            f"{sampler.rank} and {sampler.world_size}; call sampler.share({mine[0]}, {mine[1]}) before, or hand in its "
-            "selector alone where a framework shares out the stream"
+            "group must hold this process, which it does not; call synchronise on its ranks alone"
         )
+    _refuse_other_shares(sampler, group)
     make_one(sampler, group)
 
 
@@ -193,6 +191,21 @@ def _digest(tensor: Tensor) -> str:
     """A short name for what a tensor holds, such as the user's own weights: twelve hexadecimal digits."""
     held = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
     return hashlib.sha256(held.data).hexdigest()[:12]
+
+
+def _refuse_other_shares(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | None) -> None:
+    """On every rank, where one of them has the share of another: none is left waiting for it."""
+    mine, world = (dist.get_rank(group), dist.get_world_size(group)), dist.get_world_size(group)
+    shares: list[Any] = [None] * world
+    own = (sampler.rank, sampler.world_size) if isinstance(sampler, AdaptiveSampler) else mine
+    dist.all_gather_object(shares, own, group=group)
+    for rank, share in enumerate(shares):
+        if share != (rank, world):
+            raise ValueError(
+                f"the sampler of rank {rank} must have rank = {rank} and world_size = {world}, got {share[0]} and "
+                f"{share[1]}; build it with rank=dist.get_rank(), world_size=dist.get_world_size(), or hand in its "
+                "selector alone where a framework shares out the stream"
+            )
 
 
 def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | None) -> None:

@@ -117,8 +117,8 @@ ALIKE = """if True:
 
 def test_what_is_made_one_has_the_share_of_its_process_and_is_warned_where_nothing_is_observed():
     assert python("-c", ALIKE).stdout.splitlines() == [
-        "the sampler must have rank = 0 and world_size = 1, those of this process, got 1 and 2; call "
-        "sampler.share(0, 1) before, or hand in its selector alone where a framework shares out the stream",
+        "the sampler of rank 0 must have rank = 0 and world_size = 1, got 1 and 2; build it with rank=dist.get_rank(), "
+        "world_size=dist.get_world_size(), or hand in its selector alone where a framework shares out the stream",
         "sampler must be an AdaptiveSampler or a Selector, got str",
         "1 True",
     ]
