@@ -138,6 +138,8 @@ def write_all(
             stream = io.BytesIO()
             figure.savefig(stream, format=form, dpi=160, metadata=_METADATA[form])
             files.append(Path(folder) / f"{name}{number}.{form}")
+            if number:  # drawn when it was the only one of that name
+                (Path(folder) / f"{name}.{form}").unlink(missing_ok=True)
             with writing_out(folder):
                 write_whole(files[-1], stream.getvalue())
     return files

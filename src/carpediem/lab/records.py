@@ -97,6 +97,10 @@ def read_run(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not any((folder / name).is_file() for name in _FILES):
         raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
+    if not any((folder / name).is_file() for name in ("config.json", "done.json")):
+        raise RecordError(
+            f"{folder / 'config.json'} is missing from a run that has begun; the command that trains it writes it anew"
+        )
     try:
         return _read_folder(folder)
     except RecordError as error:
@@ -106,7 +110,7 @@ def read_run(folder: str | Path) -> RunRecord:
 def _read_folder(folder: Path) -> RunRecord:
     path = folder / "config.json"
     if not path.is_file():
-        raise RecordError(f"{path} is missing from a run that has begun")
+        raise RecordError(f"{path} is missing from a finished run")
     config = _check_config(_read_object(path), where=str(path))
     done, epochs = folder / "done.json", read_epochs(folder / "epochs.jsonl")
     wanted, reached = config.get("iterations"), epochs[-1]["iteration"] if epochs else 0
