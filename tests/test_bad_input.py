@@ -58,7 +58,7 @@ def test_a_method_that_learns_needs_to_know_classes_and_epochs(method, name):
 
 @pytest.mark.parametrize("method", SELECTING)
 def test_a_small_integer_type_is_taken_for_its_value(method):
-    selector = method(np.uint8(255), np.uint8(4), np.uint8(30))
+    selector = method(np.uint8(255), np.uint8(4), 300, warm_up=np.uint8(10))
     selector.observe(torch.tensor([254]), torch.eye(4)[:1], torch.tensor([3]))
     selector.refresh(10)
     assert selector.distribution.num_samples == 255

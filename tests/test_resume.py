@@ -216,6 +216,15 @@ def test_a_sampler_before_an_epoch_needs_what_its_selector_learnt():
     assert list(copied) == list(sampler)
 
 
+def test_states_taken_before_the_first_draw_load_whatever_epoch_is_to_come():
+    make = lambda: AdaptiveSampler(RecencyBias(60, 4, 8, window=1, warm_up=4), batch_size=8)  # noqa: E731
+    sampler, copied = make(), make()
+    sampler.set_epoch(3)
+    copied.load_state_dict(sampler.state_dict())
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == list(sampler)
+
+
 REFUSED = [
     (
         RecencyBias(60, 4, 20),

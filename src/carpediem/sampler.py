@@ -140,7 +140,8 @@ class AdaptiveSampler(Sampler[int]):
 
     def _begin(self) -> tuple[int, int]:
         epoch, position = self._next
-        lacks_past = self._is_loaded and epoch > 0 and self.selector.learns and self.selector.epoch < 0
+        is_new = self.selector.epoch < 0 and not self.selector.was_told
+        lacks_past = self._is_loaded and epoch > 0 and self.selector.learns and is_new
         if lacks_past or (position and self.selector.epoch != epoch):
             raise ValueError(
                 f"the sampler stands {'inside' if position else 'before'} epoch {epoch}, but the selector at epoch "

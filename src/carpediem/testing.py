@@ -426,14 +426,15 @@ def repeats_of_one_keep_count_as_later_steps(make: Make) -> None:
     batches = [next(_batches(together, epoch)) for epoch in (1, 2, 3)]
     indices = batches[0][0]
     steps = [together.measure(logits, targets) for _, logits, targets in batches]
-    values = [step for step in steps if step is not None]
-    if len(values) < len(steps) or len({len(step) for step in values}) > 1:
+    values = [step for step in steps if isinstance(step, Tensor) and step.shape == indices.shape]
+    if len(values) < len(steps):
         return
     together.keep(indices.repeat(len(values)), torch.cat(values))
     for step in values:
         apart.keep(indices, step)
     found, wanted = (one.build(one.epoch).probabilities() for one in (together, apart))
-    assert torch.allclose(found, wanted, rtol=1e-9), (
+    # As near as sums of single precision come.
+    assert torch.allclose(found, wanted, rtol=1e-3, atol=0.0), (
         "with keeps_repeats a later value of a sample in one keep must count as a later step, it leaves other "
         "probabilities than one keep a step does; leave keeps_repeats False, or keep the later value"
     )

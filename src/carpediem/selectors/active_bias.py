@@ -41,6 +41,7 @@ class ActiveBias(Selector):
         smoothness = check_number("smoothness", smoothness)
         num_classes = check_integer("num_classes", num_classes, at_least=2)
         epochs = check_integer("epochs", epochs, at_least=1)
+        warm_up = check_integer("warm_up", warm_up, at_least=0)
         super().__init__(
             num_samples,
             num_classes,

@@ -66,6 +66,7 @@ class Selector(ABC):
         draws: how an epoch should be drawn unless the sampler is told otherwise.
         journal: set by `carpediem.distributed.synchronise`; None in a program of one process.
         learns: whether it goes by what it observes; a program that never calls `observe` is then warned.
+        was_told: whether it has observed anything, or loaded a state.
         keeps_repeats: whether `keep` takes many steps in one call, in which a sample may occur again and the later
             value counts as the later step. Else several ranks' steps come in calls without such repeats.
     """
@@ -102,7 +103,7 @@ class Selector(ABC):
         self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
         self.device = torch.device(device)
         self.epoch = -1
-        self._was_told = False  # of anything to go by
+        self.was_told = False
         self._options = {"warm_up": warm_up, **(options or {})}
         self._tensors: dict[str, Tensor] = {}
         # Batches passed over, and batches that held an index or a target out of range (seen on devices only).
@@ -180,7 +181,7 @@ class Selector(ABC):
         Raises:
             TypeError, ValueError: the batch is refused whole and the state stays as it was.
         """
-        self._was_told = True
+        self.was_told = True
         if self.num_classes is None:
             return
         indices = _column("indices", indices)
@@ -229,7 +230,7 @@ class Selector(ABC):
 
     def keep_of_all_ranks(self, indices: Tensor, values: Tensor) -> None:
         """What `keep` does, of steps that several processes have exchanged."""
-        self._was_told = True
+        self.was_told = True
         self.keep(indices, values)
 
     def _pass_over(self) -> None:
@@ -264,13 +265,13 @@ class Selector(ABC):
             self._report_faults()
         if self.journal is not None:
             self.journal.exchange()
-        if epoch >= self.warm_up and self.learns and self.epoch >= 0 and not self._was_told:
+        if epoch >= self.warm_up and self.learns and self.epoch >= 0 and not self.was_told:
             warnings.warn(
                 f"{type(self).__name__} has not observed a single step up to epoch {epoch} and has nothing to select "
                 "by; call selector.observe(indices, logits, targets) after every step",
                 stacklevel=2,
             )
-            self._was_told = True  # once is enough
+            self.was_told = True  # once is enough
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
         if not isinstance(chosen, Distribution):
             raise TypeError(
@@ -354,7 +355,7 @@ class Selector(ABC):
         distribution = self.rebuild(frozen)
         for name, tensor in self._tensors.items():
             tensor.copy_(state[f"state.{name}"])
-        self._distribution, self.epoch, self._was_told = distribution, state["epoch"], True
+        self._distribution, self.epoch, self.was_told = distribution, state["epoch"], True
         if self.journal is not None:  # its steps are undone by this
             self.journal.clear()
 
