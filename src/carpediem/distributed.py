@@ -114,12 +114,13 @@ class Journal:
         rows, dtype = gathered
         if dtype is None:
             return
+        self._selector.was_told = True
         # By step; inside a step rank after rank, whichever of them was faster. Without what devices have dropped.
         rows = rows[:, rows[1] < self._selector.num_samples]
         _, indices, bits = rows[:, rows[0].sort(stable=True).indices]
         values = (bits.view(torch.float64) if dtype.is_floating_point else bits).to(dtype)
         for part in [slice(None)] if self._selector.keeps_repeats else rounds(indices):
-            self._selector.keep_of_all_ranks(
+            self._selector.keep(
                 indices[part].to(self._selector.device), values[part].to(self._selector.device)
             )
 
@@ -195,11 +196,9 @@ def _digest(tensor: Tensor) -> str:
 
 def _refuse_other_shares(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | None) -> None:
     """On every rank, where one of them has the share of another: none is left waiting for it."""
-    mine, world = (dist.get_rank(group), dist.get_world_size(group)), dist.get_world_size(group)
-    shares: list[Any] = [None] * world
-    own = (sampler.rank, sampler.world_size) if isinstance(sampler, AdaptiveSampler) else mine
-    dist.all_gather_object(shares, own, group=group)
-    for rank, share in enumerate(shares):
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
+    own = (sampler.rank, sampler.world_size) if isinstance(sampler, AdaptiveSampler) else (rank, world)
+    for rank, share in enumerate(_of_all_ranks(own, group)):
         if share != (rank, world):
             raise ValueError(
                 f"the sampler of rank {rank} must have rank = {rank} and world_size = {world}, got {share[0]} and "
@@ -209,8 +208,7 @@ def _refuse_other_shares(sampler: AdaptiveSampler | Selector, group: dist.Proces
 
 
 def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | None) -> None:
-    everyone: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(everyone, settings, group=group)
+    everyone = _of_all_ranks(settings, group)
     for rank, theirs in enumerate(everyone):
         for name in sorted(everyone[0].keys() | theirs.keys()):
             first, other = everyone[0].get(name), theirs.get(name)
@@ -218,6 +216,13 @@ def _refuse_differences(settings: dict[str, Any], group: dist.ProcessGroup | Non
                 raise ValueError(
                     f"{name} must be the same on all ranks, rank 0 has {first!r} and rank {rank} has {other!r}"
                 )
+
+
+def _of_all_ranks(value: object, group: dist.ProcessGroup | None) -> list[Any]:
+    """What each rank hands in here."""
+    everyone: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(everyone, value, group=group)
+    return everyone
 
 
 def _wire(group: dist.ProcessGroup | None) -> torch.device:

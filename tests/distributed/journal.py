@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -108,6 +109,22 @@ def undone(rank):
     return selector.history.predictions(0)
 
 
+def warned(rank):
+    """How many warnings of nothing observed this rank has, where rank 0 observes alone, and where nobody does."""
+    counts = []
+    for is_observed in (True, False):
+        selector = RecencyBias(4, 4, 9, window=1, warm_up=1)
+        synchronise(selector)
+        selector.refresh(0)
+        if rank == 0 and is_observed:
+            said(selector, 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            selector.refresh(1)
+        counts.append(len(caught))
+    return counts
+
+
 def handed_in(rank, make, hand):
     """What refreshing says where every rank hands in its own."""
     selector = make()
@@ -133,6 +150,7 @@ def main(out):
         "reused": reused(rank),
         "unlike": unlike(rank),
         "undone": undone(rank),
+        "warned": warned(rank),
         "losses": handed_in(rank, online, OnlineBatch.set_losses),
         "weights": handed_in(rank, partial(WeightedBatch, 4), WeightedBatch.set_weights),
     }

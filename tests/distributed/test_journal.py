@@ -38,6 +38,10 @@ def test_going_back_takes_the_steps_since_with_it(found):
     assert [one["undone"] for one in found] == [[1]] * 2
 
 
+def test_a_rank_is_warned_where_no_rank_observes_and_not_where_another_does(found):
+    assert [one["warned"] for one in found] == [[0, 1]] * 2
+
+
 @pytest.mark.parametrize(("what", "who"), [("losses", "OnlineBatch"), ("weights", "WeightedBatch")])
 def test_ranks_that_hand_in_different_values_are_told(found, what, who):
     expected = (

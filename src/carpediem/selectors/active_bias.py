@@ -9,7 +9,7 @@ from torch import Tensor
 
 from carpediem.core.distribution import Distribution, Uniform, Weights
 from carpediem.core.moments import RunningMoments
-from carpediem.selectors.base import Selector, at_least_float32, check_integer, check_number
+from carpediem.selectors.base import Selector, at_least_float32, check_lengths, check_number
 
 
 class ActiveBias(Selector):
@@ -39,9 +39,7 @@ class ActiveBias(Selector):
         **common: Any,
     ) -> None:
         smoothness = check_number("smoothness", smoothness)
-        num_classes = check_integer("num_classes", num_classes, at_least=2)
-        epochs = check_integer("epochs", epochs, at_least=1)
-        warm_up = check_integer("warm_up", warm_up, at_least=0)
+        num_classes, epochs, warm_up = check_lengths(num_classes, epochs, warm_up)
         super().__init__(
             num_samples,
             num_classes,

@@ -66,7 +66,7 @@ class Selector(ABC):
         draws: how an epoch should be drawn unless the sampler is told otherwise.
         journal: set by `carpediem.distributed.synchronise`; None in a program of one process.
         learns: whether it goes by what it observes; a program that never calls `observe` is then warned.
-        was_told: whether it has observed anything, or loaded a state.
+        was_told: whether it has observed anything, by itself or through other ranks, or loaded a state.
         keeps_repeats: whether `keep` takes many steps in one call, in which a sample may occur again and the later
             value counts as the later step. Else several ranks' steps come in calls without such repeats.
     """
@@ -103,7 +103,7 @@ class Selector(ABC):
         self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
         self.device = torch.device(device)
         self.epoch = -1
-        self.was_told = False
+        self.was_told = self._is_warned = False
         self._options = {"warm_up": warm_up, **(options or {})}
         self._tensors: dict[str, Tensor] = {}
         # Batches passed over, and batches that held an index or a target out of range (seen on devices only).
@@ -228,11 +228,6 @@ class Selector(ABC):
         else:
             self.journal.note(indices, values)
 
-    def keep_of_all_ranks(self, indices: Tensor, values: Tensor) -> None:
-        """What `keep` does, of steps that several processes have exchanged."""
-        self.was_told = True
-        self.keep(indices, values)
-
     def _pass_over(self) -> None:
         """Nothing is kept of a step."""
         if self.journal is not None:
@@ -265,13 +260,18 @@ class Selector(ABC):
             self._report_faults()
         if self.journal is not None:
             self.journal.exchange()
-        if epoch >= self.warm_up and self.learns and self.epoch >= 0 and not self.was_told:
+        if (
+            epoch >= self.warm_up
+            and self.learns
+            and self.epoch >= 0
+            and not (self.was_told or self._is_warned)
+        ):
+            self._is_warned = True
             warnings.warn(
                 f"{type(self).__name__} has not observed a single step up to epoch {epoch} and has nothing to select "
                 "by; call selector.observe(indices, logits, targets) after every step",
                 stacklevel=2,
             )
-            self.was_told = True  # once is enough
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
         if not isinstance(chosen, Distribution):
             raise TypeError(
@@ -367,6 +367,15 @@ def check_integer(name: str, value: object, *, at_least: int) -> int:
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
     return int(value)
+
+
+def check_lengths(num_classes: object, epochs: object, warm_up: object) -> tuple[int, int, int]:
+    """These as plain integers: what a method that learns cannot do without."""
+    return (
+        check_integer("num_classes", num_classes, at_least=2),
+        check_integer("epochs", epochs, at_least=1),
+        check_integer("warm_up", warm_up, at_least=0),
+    )
 
 
 def check_number(name: str, value: object) -> float:

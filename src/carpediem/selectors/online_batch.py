@@ -13,7 +13,7 @@ from carpediem.core.distribution import Distribution, Uniform, Weights
 from carpediem.core.history import last_of_each
 from carpediem.core.pressure import pressure_schedule
 from carpediem.core.uncertainty import pressed_weights
-from carpediem.selectors.base import Selector, at_least_float32, check_integer, check_number
+from carpediem.selectors.base import Selector, at_least_float32, check_lengths, check_number
 from carpediem.selectors.values import placed_values
 
 
@@ -48,9 +48,7 @@ class OnlineBatch(Selector):
         **common: Any,
     ) -> None:
         pressure = check_number("pressure", pressure)
-        num_classes = check_integer("num_classes", num_classes, at_least=2)
-        epochs = check_integer("epochs", epochs, at_least=1)
-        warm_up = check_integer("warm_up", warm_up, at_least=0)
+        num_classes, epochs, warm_up = check_lengths(num_classes, epochs, warm_up)
         super().__init__(
             num_samples,
             num_classes,

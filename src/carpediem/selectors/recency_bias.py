@@ -10,7 +10,7 @@ from carpediem.core.distribution import Distribution, Levels, Uniform
 from carpediem.core.history import LabelHistory
 from carpediem.core.pressure import pressure_schedule
 from carpediem.core.uncertainty import index_level, pressed_weights
-from carpediem.selectors.base import Selector, check_integer, check_number
+from carpediem.selectors.base import Selector, check_integer, check_lengths, check_number
 
 
 class RecencyBias(Selector):
@@ -46,9 +46,7 @@ class RecencyBias(Selector):
     ) -> None:
         window = check_integer("window", window, at_least=1)
         pressure = check_number("pressure", pressure)
-        num_classes = check_integer("num_classes", num_classes, at_least=2)
-        epochs = check_integer("epochs", epochs, at_least=1)
-        warm_up = check_integer("warm_up", warm_up, at_least=0)
+        num_classes, epochs, warm_up = check_lengths(num_classes, epochs, warm_up)
         super().__init__(
             num_samples,
             num_classes,
