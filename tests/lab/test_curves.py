@@ -166,10 +166,12 @@ def test_settings_and_variants_have_figures_of_their_own(tmp_path):
     ]
 
 
-def test_settings_that_are_called_the_same_are_numbered(tmp_path):
-    records = comparison(precision="bf16") + comparison(precision="float32")
-    names = [file.name.rpartition("_")[2] for file in write_curves(records, tmp_path, formats=["png"])]
-    assert sorted(names) == ["1.png", "2.png"]
+def test_settings_that_are_called_the_same_are_numbered_and_no_picture_stays_of_one_alone(tmp_path):
+    first = comparison(precision="bf16")
+    (alone,) = write_curves(first, tmp_path, formats=["png"])
+    files = write_curves(first + comparison(precision="float32"), tmp_path, formats=["png"])
+    assert sorted(file.name for file in files) == [f"{alone.stem}_1.png", f"{alone.stem}_2.png"]
+    assert sorted(tmp_path.iterdir()) == sorted(files)
 
 
 @pytest.mark.parametrize("epochs", [8, 40])

@@ -156,13 +156,13 @@ def test_a_damaged_line_of_an_export_is_named_even_if_it_is_the_last(tmp_path, l
 @pytest.mark.parametrize(
     ("done", "words"),
     [
-        (True, "a finished run; delete .*/0123456789ab and train it again"),
-        (False, "a run that has begun; the command that trains it writes it anew"),
+        (True, "delete .*/0123456789ab and train it again"),
+        (False, "the command that trains it writes it anew"),
     ],
 )
 def test_a_run_that_lost_its_configuration_is_named_with_a_remedy(tmp_path, done, words):
     (write_run(tmp_path, done=done) / "config.json").unlink()
-    with pytest.raises(RecordError, match=f"config.json is missing from {words}"):
+    with pytest.raises(RecordError, match=f"config.json is missing; {words}"):
         read_runs(tmp_path)
 
 

@@ -36,10 +36,9 @@ class StudyProgress:
     Args:
         configs: the runs that will be trained.
         quiet: show nothing at all.
-        every: seconds between two lines on how far it is.
     """
 
-    def __init__(self, configs: list[RunConfig], *, quiet: bool = False, every: float = EVERY) -> None:
+    def __init__(self, configs: list[RunConfig], *, quiet: bool = False) -> None:
         self._console = Console(file=sys.stderr, quiet=quiet)
         self._progress = Progress(
             TextColumn("{task.description:<30}"),
@@ -58,7 +57,7 @@ class StudyProgress:
         self._tells_draws = len({config.draws for config in configs}) > 1
         self._known: dict[str, int] = {}
         self._has_told_length = False
-        self._every, self._trained = every, 0
+        self._trained = 0  # epochs, since this began
         self._begun = self._told_at = time.monotonic()
 
     def __enter__(self) -> StudyProgress:
@@ -99,7 +98,7 @@ class StudyProgress:
                 f"{last['iteration']} iterations, {last['seconds']:.1f} s"
             )
         now = time.monotonic()
-        if not self._console.is_terminal and now - self._told_at >= self._every:
+        if not self._console.is_terminal and now - self._told_at >= EVERY:
             self._told_at = now
             self._tell_rest(total, now - self._begun)
 

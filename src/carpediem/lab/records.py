@@ -97,20 +97,22 @@ def read_run(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not any((folder / name).is_file() for name in _FILES):
         raise FileNotFoundError(f"{folder} holds no run: there is no config.json in it")
-    if not any((folder / name).is_file() for name in ("config.json", "done.json")):
-        raise RecordError(
-            f"{folder / 'config.json'} is missing from a run that has begun; the command that trains it writes it anew"
-        )
     try:
         return _read_folder(folder)
     except RecordError as error:
-        raise RecordError(f"{error}; delete {folder} and train it again") from error
+        can_go_on = not any((folder / name).is_file() for name in ("config.json", "done.json"))
+        remedy = (
+            "the command that trains it writes it anew"
+            if can_go_on
+            else f"delete {folder} and train it again"
+        )
+        raise RecordError(f"{error}; {remedy}") from error
 
 
 def _read_folder(folder: Path) -> RunRecord:
     path = folder / "config.json"
     if not path.is_file():
-        raise RecordError(f"{path} is missing from a finished run")
+        raise RecordError(f"{path} is missing")
     config = _check_config(_read_object(path), where=str(path))
     done, epochs = folder / "done.json", read_epochs(folder / "epochs.jsonl")
     wanted, reached = config.get("iterations"), epochs[-1]["iteration"] if epochs else 0
