@@ -202,9 +202,37 @@ def test_a_sampler_inside_an_epoch_needs_the_selector_of_the_same_moment():
         list(copied)
 
 
+def two_alike(warm_up):
+    """A sampler, and another to load its state into."""
+    for _ in range(2):
+        yield AdaptiveSampler(RecencyBias(SAMPLES, 4, EPOCHS, window=1, warm_up=warm_up), batch_size=BATCH)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_an_epoch_that_is_left_early_is_over_where_its_position_says_so(is_whole):
+    sampler, copied = two_alike(warm_up=1)
+    list(sampler)
+    observe_epoch(sampler.selector, 0)
+    if is_whole:
+        sampler.next_epoch()
+    else:
+        next(iter(sampler))
+    copied.load_state_dict(sampler.state_dict(position=SAMPLES))
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == list(sampler)
+    assert copied.selector.epoch == 2
+
+
+def test_inside_an_epoch_that_came_at_once_the_position_says_how_far_training_is():
+    sampler, copied = two_alike(warm_up=1)
+    drawn = sampler.next_epoch()
+    copied.load_state_dict(sampler.state_dict(position=2 * BATCH))
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == drawn[2 * BATCH :].tolist()
+
+
 def test_a_sampler_before_an_epoch_needs_what_its_selector_learnt():
-    make = lambda: AdaptiveSampler(RecencyBias(60, 4, 8, window=1, warm_up=1), batch_size=8)  # noqa: E731
-    sampler, copied = make(), make()
+    sampler, copied = two_alike(warm_up=1)
     list(sampler)
     observe_epoch(sampler.selector, 0)
     copied.load_state_dict(sampler.state_dict())
@@ -217,8 +245,7 @@ def test_a_sampler_before_an_epoch_needs_what_its_selector_learnt():
 
 
 def test_states_taken_before_the_first_draw_load_whatever_epoch_is_to_come():
-    make = lambda: AdaptiveSampler(RecencyBias(60, 4, 8, window=1, warm_up=4), batch_size=8)  # noqa: E731
-    sampler, copied = make(), make()
+    sampler, copied = two_alike(warm_up=4)
     sampler.set_epoch(3)
     copied.load_state_dict(sampler.state_dict())
     copied.selector.load_state_dict(sampler.selector.state_dict())
