@@ -106,3 +106,24 @@ def test_a_hard_sample_is_drawn_more_often_under_online_batch(digits):
     noisy = TensorDataset(images, torch.where(torch.arange(SAMPLES) < 40, (labels + 1) % 10, labels))
     drawn = sum(list(train(noisy, selector, [0.5] * EPOCHS))[WARM_UP:])
     assert drawn[:40].mean() > 2 * drawn[40:].mean()
+
+
+@pytest.mark.parametrize("draws", ["systematic", "independent"])
+@pytest.mark.parametrize("method", [RecencyBias, OnlineBatch])
+def test_without_pressure_a_method_draws_as_random_batch_does_index_by_index(digits, method, draws):
+    window = {"window": WINDOW} if method is RecencyBias else {}
+    pressed = [
+        method(SAMPLES, 10, epochs=EPOCHS, warm_up=WARM_UP, pressure=s, **window) for s in (1.0, 100.0)
+    ]
+    selectors = [RandomBatch(SAMPLES), *pressed]
+    samplers = [AdaptiveSampler(one, batch_size=32, seed=1, draws=draws) for one in selectors]
+    _, labels = digits.tensors
+    noise = torch.Generator().manual_seed(0)
+    for epoch in range(WARM_UP + 3):
+        random, uniform, selected = (list(sampler) for sampler in samplers)
+        assert uniform == random
+        assert (selected == random) == (epoch < WARM_UP)
+        for selector, drawn in zip(pressed, (uniform, selected), strict=True):
+            for batch in torch.tensor(drawn).split(32):
+                logits = torch.randn(len(batch), 10, generator=noise)
+                selector.observe(batch, logits, labels[batch])
