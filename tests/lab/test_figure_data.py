@@ -87,8 +87,13 @@ def test_a_grid_holds_the_points_that_were_run():
         (10.0, 15): 6.0,
         (100.0, 5): 3.0,
     }
-    assert search.best == (100.0, 5)
+    assert search.best == [(100.0, 5)]
     assert search.random.mean == 5.0
+
+
+def test_several_points_may_be_the_best():
+    (search,) = grid_searches(group_cells(grid((1.0, 5, 4.0), (1.0, 15, 4.0), (10.0, 5, 4.5))))
+    assert search.best == [(1.0, 5), (1.0, 15)]
 
 
 def test_a_single_point_is_no_grid():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from carpediem.cli import app
 from carpediem.lab import figures
-from carpediem.lab.drawing import comparable, head, new_figure
+from carpediem.lab.drawing import COLOURS, SPARE_COLOURS, comparable, head, new_figure, style
 from carpediem.lab.figure_data import grid_searches, index_comparison, loss_distributions
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
@@ -246,21 +246,53 @@ def test_a_class_of_figure_2_has_one_colour_in_all_strips_and_is_named_with_it(c
     assert not any(box.overlaps(other) for index, box in enumerate(boxes) for other in boxes[:index])
 
 
-def test_figure_7_has_a_field_a_point_and_frames_the_best():
-    def run(pressure, window, error):
-        config = CONFIG | {"method": "recency", "seed": 0, "pressure": pressure, "window": window}
-        config["schedule"] = "decayed"
-        epoch = {"epoch": 0, "iteration": 1, "train_loss": 1.0, "test_error": error, "seconds": 1.0}
-        return RunRecord(f"{pressure}-{window}", config, [epoch], {"finished": "2026-01-01"})
+def point(pressure, window, error, method="recency"):
+    config = CONFIG | {"method": method, "seed": 0, "pressure": pressure, "window": window}
+    config["schedule"] = "decayed"
+    epoch = {"epoch": 0, "iteration": 1, "train_loss": 1.0, "test_error": error, "seconds": 1.0}
+    return RunRecord(f"{method}-{pressure}-{window}", config, [epoch], {"finished": "2026-01-01"})
 
-    (search,) = grid_searches(group_cells([run(1.0, 5, 7.0), run(1000.0, 5, 6.25), run(1.0, 10, 6.5)]))
+
+def test_figure_7_has_a_field_a_point_and_frames_the_best():
+    runs = [point(10.0, 5, 7.0), point(1000.0, 5, 6.25), point(10.0, 10, 6.5)]
+    (search,) = grid_searches(group_cells(runs))
     figure = grid_figure(search)
+    assert not any("uniformly" in text.get_text() for text in figure.texts)
     axes = figure.axes[0]
     words = {text.get_text(): text.get_position() for text in axes.texts}
     assert words == {"7.00": (0, 0), "6.25": (0, 1), "6.50": (1, 0), "not run": (1, 1)}
     (frame,) = axes.patches
     assert frame.get_xy() == (-0.5, 0.5)
     assert_inside(figure)
+
+
+def test_figure_7_frames_all_that_are_best_and_says_what_a_pressure_of_1_is():
+    runs = [point(1.0, 5, 6.5), point(1.0, 10, 6.5), point(10.0, 5, 7.0), point(None, None, 6.75, "random")]
+    (search,) = grid_searches(group_cells(runs))
+    figure = grid_figure(search)
+    assert {frame.get_xy() for frame in figure.axes[0].patches} == {(-0.5, -0.5), (0.5, -0.5)}
+    below = figure.texts[-1].get_text()
+    assert "s₀ = 1 draws uniformly" in below
+    assert "Random Batch beside it: 6.75" in below
+    assert_inside(figure)
+
+
+def test_in_a_grid_a_colour_stands_for_a_pressure_and_dashes_for_a_window():
+    points = [(s, q) for s in (1.0, 100.0) for q in (5, 10)]
+    cells = group_cells([point(s, q, 6.0) for s, q in points])
+    styles = {(c.options["pressure"], c.options["window"]): style(c, cells) for c in cells}
+    assert len(set(styles.values())) == 4
+    for s, q in points:
+        colour, dashes = styles[s, q]
+        assert colour == styles[s, 15 - q][0]
+        assert dashes == styles[101 - s, q][1]
+    assert styles[100.0, 10] == (COLOURS["recency"], "solid")
+    # A line of options is no grid, nor are two methods with several.
+    line = group_cells([point(1.0, q, 6.0) for q in (5, 10, 15)])
+    assert [style(cell, line)[0] for cell in line] == [COLOURS["recency"], *SPARE_COLOURS[:2]]
+    online = group_cells([point(s, 10, 6.0, "online") for s in (1.0, 100.0)])
+    mixed = [style(cell, [*cells, *online]) for cell in (*cells, *online)]
+    assert len(set(mixed)) == 6
 
 
 def test_published_results_hold_a_little_about_single_samples(study, tmp_path):

@@ -58,7 +58,13 @@ def plain_and_varied(cells: list[Cell]) -> list[list[Cell]]:
 
 
 def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
-    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell."""
+    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell.
+
+    Where two options of one method vary, as in a grid search, a colour stands for a value of one of them and dashes
+    for a value of the other.
+    """
+    if (found := _style_in_grid(cell, cells)) is not None:
+        return found
     own, spare = dict(COLOURS), 0
     for other in cells:
         colour = own.pop(other.method, None)
@@ -69,6 +75,23 @@ def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
         if other is cell:
             break
     return SPARE_COLOURS[(spare - 1) % len(SPARE_COLOURS)], DASHES[(spare - 1) // len(SPARE_COLOURS) % 4]
+
+
+def _style_in_grid(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any] | None:
+    alike = [other for other in cells if other.method == cell.method]
+    options = {name: list(dict.fromkeys(other.options[name] for other in alike)) for name in cell.options}
+    varied = [(cell.options[name], values) for name, values in options.items() if len(values) > 1]
+    others = [other.method for other in cells if other.method != cell.method]
+    if len(varied) != 2 or len(set(others)) < len(others) or cell.method not in COLOURS:
+        return None
+    (dashed, dashes), (coloured, colours) = varied
+    if len(dashes) > len(DASHES) or len(colours) > 1 + len(SPARE_COLOURS):
+        return None
+    palette = (
+        COLOURS[cell.method],
+        *SPARE_COLOURS,
+    )  # the method's own for the paper's value, which comes first
+    return palette[colours.index(coloured)], DASHES[dashes.index(dashed)]
 
 
 def title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:

@@ -86,9 +86,10 @@ class GridSearch:
     random: Estimate | None
 
     @property
-    def best(self) -> tuple[float, int]:
-        """Pressure and window of the lowest mean error."""
-        return min(self.errors, key=lambda point: self.errors[point].mean)
+    def best(self) -> list[tuple[float, int]]:
+        """Pressure and window of the lowest mean error: of all that have it, as all windows do where s₀ is 1."""
+        lowest = min(error.mean for error in self.errors.values())
+        return [point for point, error in self.errors.items() if error.mean == lowest]
 
 
 def loss_distributions(cells: Sequence[Cell]) -> list[LossDistribution]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def grid_figure(search: GridSearch) -> Figure:
-    """A field for each pressure and window, the best one framed."""
+    """A field for each pressure and window, the best framed."""
     from matplotlib.patches import Rectangle
 
     columns, rows = len(search.windows), len(search.pressures)
@@ -33,11 +33,11 @@ def grid_figure(search: GridSearch) -> Figure:
         axes.text(*place, _words(found), ha="center", va="center", fontsize=9, color="w" if dark else "k")
     for row, column in zip(*np.nonzero(np.isnan(errors)), strict=True):
         axes.text(column, row, "not run", ha="center", va="center", fontsize=8, color=GREY)
-    best = (search.windows.index(search.best[1]), search.pressures.index(search.best[0]))
-    corner = (best[0] - 0.5, best[1] - 0.5)
-    axes.add_patch(
-        Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, clip_on=False, zorder=5)
-    )
+    for pressure, window in search.best:
+        corner = (search.windows.index(window) - 0.5, search.pressures.index(pressure) - 0.5)
+        axes.add_patch(
+            Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, clip_on=False, zorder=5)
+        )
     axes.set_xticks(range(columns), [str(window) for window in search.windows])
     axes.set_yticks(range(rows), [f"{pressure:,g}" for pressure in search.pressures])
     axes.set_xlabel("Window q")
@@ -54,6 +54,8 @@ def grid_figure(search: GridSearch) -> Figure:
     counts = sorted({found.count for found in search.errors.values()})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
+    if 1.0 in search.pressures:
+        below += "\ns₀ = 1 draws uniformly: it is Random Batch, whatever the window"
     if search.random is not None:
         below += f"\nRandom Batch beside it: {_words(search.random)}"
     head(figure, title(search.config, but=("warm_up",)), below, left=0.3)

@@ -84,7 +84,6 @@ def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
                 [short(pressure), window, short(error.mean), short(error.error), error.count]
                 for (pressure, window), error in search.errors.items()
             ],
-            "best": [short(search.best[0]), search.best[1]],
             "random": short(search.random.mean) if search.random else None,
         }
         for search in searches
