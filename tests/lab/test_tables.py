@@ -249,6 +249,22 @@ def test_the_grid_search_has_a_row_for_each_point_and_finds_longer_warm_ups():
     assert (at[100, 15]["warm_up"], at[100, 15]["difference"]) == (15, pytest.approx(-0.5))
 
 
+def test_the_grid_search_has_the_difference_to_draws_without_pressure():
+    records = study({"recency": [5.5, 6.0]}) + study({"recency": [5.0, 5.1]}, window=5, pressure=1.0)
+    found = table(all_tables(records), "Figure 7")
+    at = {(line["pressure"], line["window"]): line for line in rows(found, data="CIFAR-10")}
+    assert at[100, 10]["difference_uniform"] == pytest.approx(0.7)
+    assert at[1, 5]["difference_uniform"] is at[1, 10]["difference_uniform"] is None
+    assert "With s₀ = 1" in found.note
+    # What draws otherwise, or was not run, is not compared.
+    others = study({"recency": [5.0]}, pressure=1.0, draws="systematic")
+    found = table(all_tables(study({"recency": [5.5]}) + others), "Figure 7")
+    assert {line["difference_uniform"] for line in rows(found)} == {None}
+    without = table(all_tables(study({"recency": [5.5]}) + study({"recency": [5.4]}, window=5)), "Figure 7")
+    assert "difference_uniform" not in rows(without)[0]
+    assert "s₀ = 1" not in without.note
+
+
 def test_a_method_that_no_table_of_the_paper_shows_is_summarised():
     records = study({"random": [6.0]}) + study({"active": [6.4]}, mode="reweight")
     *_, last = all_tables(records)

@@ -17,9 +17,22 @@ from carpediem.lab.compared_cells import (
     setting_key,
 )
 from carpediem.lab.config import METHODS
-from carpediem.lab.results import DEFAULTS, Cell, method_name, without_warm_up
+from carpediem.lab.results import (
+    DEFAULTS,
+    Cell,
+    PairedDifference,
+    method_name,
+    paired_difference,
+    without_warm_up,
+)
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.titles import recipe_title, setting_parts
+
+_UNIFORM = Column("difference_uniform", "Difference to s₀ = 1", "difference")
+_ON_UNIFORM = (
+    " With s₀ = 1 every sample is as likely as any other, so that these runs are Random Batch's, whatever their "
+    "window; the difference to them is taken seed by seed too."
+)
 
 
 def pressure_tables(cells: list[Cell]) -> list[Built]:
@@ -133,6 +146,8 @@ def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> Built:
     points = {(float(pressure), window) for pressure in paper.GRID_PRESSURES for window in paper.GRID_WINDOWS}
     points |= {_point(cell) for cell in recency}
     compared_with = difference_columns(cells)
+    # Where Random Batch was not run in so many words.
+    has_uniform = any(_point(cell)[0] == 1 for cell in recency)
     rows: list[tuple[Value, ...]] = []
     for data, group in groups.items():
         for point in sorted(points):
@@ -141,10 +156,12 @@ def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> Built:
             ):
                 start = (paper.DATA[data], *point)
                 if cell is None:
-                    rows.append((*start, None, METHODS["recency"], None, None, *[None] * len(compared_with)))
+                    blank = [None] * (2 + len(compared_with) + has_uniform)
+                    rows.append((*start, None, METHODS["recency"], *blank))
                     continue
                 beside = [other for other in group if other.setting == cell.setting]
-                measured = (cell.best_error, len(cell.runs), *differences(cell, beside, compared_with))
+                measured = [cell.best_error, len(cell.runs), *differences(cell, beside, compared_with)]
+                measured += [_difference_to_uniform(cell, beside)] * has_uniform
                 rows.append((*start, cell.config.get("warm_up"), _plain_name(cell, recency), *measured))
     columns = (
         Column("data", "Data"),
@@ -155,10 +172,20 @@ def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> Built:
         Column("ours", "Ours", "error"),
         Column("seeds", "Seeds", "count"),
         *(column for column, _ in compared_with),
+        *[_UNIFORM] * has_uniform,
     )
-    note = f"{paper.MISSING[7]} {INTERVAL}{left_out(cells)}"
+    note = f"{paper.MISSING[7]} {INTERVAL}{_ON_UNIFORM * has_uniform}{left_out(cells)}"
     title = f"Figure 7: grid search, best test error (%), ResNet (L=50), momentum{_where(recipe, iterations)}"
     return Built(Table(title, note, columns, rows, grouped=2), recency)
+
+
+def _difference_to_uniform(cell: Cell, beside: list[Cell]) -> PairedDifference | None:
+    """To the cell that draws alike with the pressure of 1: of its own window, else of any."""
+    found = [c for c in beside if c.method == "recency" and c.draws == cell.draws and _point(c)[0] == 1]
+    if not found or _point(cell)[0] == 1:
+        return None
+    nearest = min(found, key=lambda other: abs(_point(other)[1] - _point(cell)[1]))
+    return paired_difference(cell, nearest)
 
 
 def _point(cell: Cell) -> tuple[float, int]:
