@@ -74,6 +74,16 @@ def test_options_that_are_not_the_papers_are_named_and_give_way_to_the_papers():
     assert overview_table({"here": random}).note.endswith("an earlier version.")
 
 
+def test_of_many_sets_of_options_the_note_tells_the_number():
+    runs = study({"random": [10.0], "recency": [6.0]}) + study({"online": [5.0]}, schedule="constant")
+    runs += [one for window in range(3, 7) for one in study({"recency": [5.0]}, window=window)]
+    runs += study({"online": [7.0]})
+    note = overview_table({"here": runs}).note
+    assert note.endswith(
+        "Left out: Online Batch (constant pressure), Recency Bias with 4 other sets of options."
+    )
+
+
 def test_each_folder_is_named_and_the_paper_is_left_out_where_it_says_nothing():
     folders = {
         "one": study({"random": [10.0], "online": [9.5]}),

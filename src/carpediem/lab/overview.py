@@ -31,6 +31,7 @@ _NOTE = (
 )
 
 _TWO_SEEDS = " Of two seeds an interval rests on one degree of freedom, and may be narrow by accident."
+_NAMED = 3  # sets of options of one method that the note names one by one
 _OTHER_SEEDS = " Where the numbers of seeds differ, means are not to be subtracted from each other."
 
 
@@ -123,7 +124,19 @@ def _on_options(cells: list[Cell], shown: list[Cell]) -> str:
 
 
 def _names(cells: list[Cell]) -> list[str]:
-    return list(dict.fromkeys(method_name(cell, [cell], with_draws=False) for cell in cells))
+    """By name, and of a method with many sets of options, such as a grid search's, how many."""
+    by_method: dict[str, list[str]] = {}
+    for cell in cells:
+        names = by_method.setdefault(cell.method, [])
+        if (name := method_name(cell, [cell], with_draws=False)) not in names:
+            names.append(name)
+    return [
+        told
+        for method, names in by_method.items()
+        for told in (
+            names if len(names) <= _NAMED else [f"{METHODS[method]} with {len(names)} other sets of options"]
+        )
+    ]
 
 
 def _difference(cells: dict[str, Cell]) -> PairedDifference | None:
