@@ -103,7 +103,8 @@ def test_the_papers_figures_stand_beside_ours_in_the_published_study():
     best = [
         min(epoch["test_error"] for epoch in run.epochs)
         for run in read_runs(PUBLISHED)
-        if (run.config["method"], run.config["draws"]) == ("recency", "independent")
+        if run.config["method"] == "recency"
+        and (run.config["draws"], run.config["schedule"]) == ("independent", "decayed")
     ]
     assert ours["values"]["ours"] == pytest.approx(sum(best) / len(best))
 
@@ -175,7 +176,8 @@ def test_the_command_that_is_given_trains_the_very_runs_again(trained, tmp_path,
 
 
 def test_the_command_for_a_study_of_the_paper_is_reproduce():
-    runs = [run for run in read_runs(PUBLISHED) if run.config["draws"] == "independent"]
+    published = [run for run in read_runs(PUBLISHED) if run.config["draws"] == "independent"]
+    runs = [run for run in published if run.config["schedule"] == "decayed"]
     reproduce, device = "carpediem reproduce resnet-momentum --datasets cifar10 --methods", "--device cuda"
     three = [run for run in runs if run.config["seed"] < 3]
     assert commands(group_cells(three)) == [f"{reproduce} random,online,active,recency --seeds 3 {device}"]
@@ -183,6 +185,15 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
         f"{reproduce} random,recency --seeds 5 {device}",
         f"{reproduce} online,active --seeds 3 {device}",
     ]
+    # The study of the pressure has both schedules, but not these seeds of them.
+    assert {shlex.split(command)[1] for command in commands(group_cells(published))} == {"compare", "train"}
+
+
+def test_the_command_for_a_grid_search_names_its_method_once():
+    points = [{"window": q, "pressure": s} for q in (5, 10) for s in (1.0, 100.0)]
+    runs = [made("recency", 0, [9.0], warm_up=15, **point) for point in points]
+    (command,) = commands(group_cells(runs))
+    assert " grid-search --datasets cifar10 --methods recency --seeds 1 " in command
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,16 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     config = cells[0].config
     device = ["--device", "cuda" if config.get("precision") == "bf16" else "cpu"]
     runs = [run for cell in cells for run in (*cell.runs, *cell.unfinished)]
-    seeds = sorted({run.config["seed"] for run in runs})
+    by_seeds = _by_seeds(cells)
+    named = [method for methods in by_seeds.values() for method in methods.split(",")]
+    # A study of the paper trains every set of options of a method with the same seeds, 0, 1, …
+    is_even = all(isinstance(seeds, int) for seeds in by_seeds) and len(set(named)) == len(named)
     for name, plan in PLANS.items():
-        if seeds == list(range(len(seeds))) and all(is_of_plan(run, plan) for run in runs):
+        if is_even and all(is_of_plan(run, plan) for run in runs):
             words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
             return [
                 shlex.join([*words, "--methods", methods, "--seeds", str(count), *device])
-                for count, methods in _by_seeds(cells).items()
+                for count, methods in by_seeds.items()
             ]
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
@@ -96,7 +99,8 @@ def _by_seeds(cells: Sequence[Cell]) -> dict[int | tuple[int, ...], str]:
         seeds = tuple(sorted(run.config["seed"] for run in (*cell.runs, *cell.unfinished)))
         count = len(seeds) if seeds == tuple(range(len(seeds))) else seeds
         groups.setdefault(count, []).append(_method(cell))
-    return {seeds: ",".join(methods) for seeds, methods in groups.items()}
+    # Cells that differ in their options have one name.
+    return {seeds: ",".join(dict.fromkeys(methods)) for seeds, methods in groups.items()}
 
 
 def _method(cell: Cell) -> str:
