@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from carpediem.lab import paper
 from carpediem.lab.compared_cells import setting_key
+from carpediem.lab.config import METHODS
 from carpediem.lab.dropout_tables import dropout_tables
 from carpediem.lab.overview import overview_table
 from carpediem.lab.plans import is_of_tables
@@ -22,6 +23,7 @@ from carpediem.lab.results import (
     Cell,
     PairedDifference,
     best_error,
+    estimate,
     group_cells,
     mean_difference,
     seed_differences,
@@ -47,6 +49,7 @@ NAMES = {
     "cifar10_densenet40_momentum_paper": "CIFAR-10, DenseNet",
     "cifar100_densenet40_momentum_paper": "CIFAR-100, DenseNet",
     "flowers102_efficientnet_lite0_fine-tuning": "Flowers",
+    "cifar10_resnet50_momentum_grid": "CIFAR-10, grid",
 }
 # Augmentation and dropout, each with and without the other; all with systematic draws.
 FACTORIAL = {
@@ -84,18 +87,22 @@ class Pair(NamedTuple):
 
 
 def pairs_of(folders: dict[str, list[RunRecord]]) -> dict[str, dict[str, Pair]]:
-    """By the experiment's name and the kind of draws, in the page's order."""
+    """By the experiment's name and the kind of draws, in the page's order, where both methods were run."""
     found: dict[str, dict[str, Pair]] = {}
-    for folder, runs in folders.items():
-        name = NAMES[folder.partition("_")[2]]  # a new experiment needs a name there
+    for name, runs in by_name(folders).items():
         cells = {
             (cell.method, cell.draws): cell for cell in group_cells(runs) if cell.runs and cell.is_default
         }
         for draws in ("independent", "systematic"):
-            if ("recency", draws) in cells:
+            if ("recency", draws) in cells and ("random", draws) in cells:
                 pair = Pair(cells["random", draws], cells["recency", draws])
                 found.setdefault(name, {})[draws] = pair
     return {name: found[name] for name in NAMES.values() if name in found}
+
+
+def by_name(folders: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
+    """The runs by the experiment's name, which a new one needs in `NAMES`."""
+    return {NAMES[folder.partition("_")[2]]: runs for folder, runs in folders.items()}
 
 
 def last(run: RunRecord) -> float:
@@ -258,6 +265,71 @@ def draws(pairs: dict[str, dict[str, Pair]]) -> Table:
     return Table("Systematic − independent draws (points)", "", columns, rows)
 
 
+def pressures(folders: dict[str, list[RunRecord]]) -> Table:
+    """The grid search: the best error by pressure and window, and what a pressure does at each learning rate."""
+    runs = by_name(folders)["CIFAR-10, grid"]
+    cells = {(c.options["pressure"], c.options["window"]): c for c in group_cells(runs) if c.runs}
+    windows = sorted({window for _, window in cells})
+    *rates, _, _, best = stages_of(runs)
+    columns = (
+        Column("pressure", "s₀", "count"),
+        *(Column(f"window_{window}", f"q = {window}", "error") for window in windows),
+        *(Column(stage.key, stage.title, "difference") for stage in (*rates, best)),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for pressure in sorted({pressure for pressure, _ in cells}):
+        own = [cells[pressure, window] for window in windows]
+        pairs = list(zip(own, (cells[1.0, window] for window in windows), strict=True))
+        means = [
+            fmean(v for two in pairs for v in seed_differences(*two, stage.error).values())
+            for stage in (*rates, best)
+        ]
+        shown = [PairedDifference(mean, None, None, 1) if pressure != 1 else None for mean in means]
+        rows.append((pressure, *(cell.best_error for cell in own), *shown))
+    note = (
+        "Left: best test error in percent. Right: difference to s₀ = 1 in points, the mean over the windows."
+    )
+    return Table("Recency Bias by pressure and window, one seed", note, columns, rows)
+
+
+def schedules(folders: dict[str, list[RunRecord]]) -> Table:
+    """A pressure that stays against one that decays, with the seeds that both have."""
+    cells = [
+        c for c in group_cells(by_name(folders)["CIFAR-10, paper"]) if c.runs and "schedule" in c.options
+    ]
+    columns = (
+        Column("method", "Method"),
+        SEEDS,
+        Column("decayed", "Decayed", "error"),
+        Column("constant", "Constant", "error"),
+        Column("by_seed", "Constant − decayed, seed by seed"),
+        Column("difference", "Mean", "difference"),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for constant in (cell for cell in cells if cell.options["schedule"] == "constant"):
+        kind = (constant.method, constant.draws)
+        (decayed,) = (cell for cell in cells if cell.is_default and (cell.method, cell.draws) == kind)
+        found = seed_differences(constant, decayed)
+        errors = [
+            estimate([best_error(run) for run in cell.runs if run.config["seed"] in found])
+            for cell in (decayed, constant)
+        ]
+        values = list(found.values())
+        by_seed = ", ".join(f"{value:+.2f}" for value in values)
+        rows.append((METHODS[constant.method], len(found), *errors, by_seed, mean_difference(values)))
+    return Table("Best test error (%) by the pressure's schedule, independent draws", "", columns, rows)
+
+
+def overview(folders: dict[str, list[RunRecord]]) -> Table:
+    """What was measured, with links."""
+    return overview_table({f"results/{name}": runs for name, runs in folders.items()}, links=True)
+
+
+OF_FOLDERS: dict[str, Callable[[dict[str, list[RunRecord]]], Table]] = {
+    "overview": overview,
+    "pressures": pressures,
+    "schedules": schedules,
+}
 TABLES: dict[str, Callable[[dict[str, dict[str, Pair]]], Table]] = {
     "differences": differences,
     "factorial": factorial,
@@ -283,10 +355,8 @@ def with_tables(*pages: str) -> list[str]:
             raise ValueError(
                 f"the table {found['name']} must end with <!-- end -->, got another table before it"
             )
-        if found["name"] == "overview":
-            table = overview_table({f"results/{name}": runs for name, runs in folders.items()}, links=True)
-        else:
-            table = TABLES[found["name"]](pairs)
+        name = found["name"]
+        table = OF_FOLDERS[name](folders) if name in OF_FOLDERS else TABLES[name](pairs)
         text = render_markdown(table).strip()
         return f"{found['begin']}\n{re.sub(r'(?<![0-9A-Za-z])-(?=[0-9])', '−', text)}\n{found['end']}"
 
