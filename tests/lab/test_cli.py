@@ -481,8 +481,8 @@ MISTAKES = {
     "unknown key": (["--config", "wrong.toml"], "wrong.toml has the unknown key 'sedes'; known are .*seeds"),
     "no TOML": (["--config", "broken.toml"], "broken.toml is not a TOML file"),
     "no file": (["--config", "absent.toml"], "absent.toml.*see .*carpediem compare --help"),
-    "no number": (["--seeds", "many"], "--seeds.*see .*carpediem compare --help"),
-    "no seeds": (["--seeds", "0"], "--seeds.*1"),
+    "no number": (["--seeds", "many"], "--seeds.*many.*see .*carpediem compare --help"),
+    "no seeds": (["--seeds", "0"], r"--seeds.*\b0\b.*see"),
     "unknown option": (["--sedes", "3"], "--sedes.*--seeds"),
 }
 

@@ -36,8 +36,14 @@ class OneLineErrors(TyperGroup):
             else:
                 command = error.ctx.command_path if error.ctx else "carpediem"
                 message = " ".join(error.format_message().split()).rstrip(".")
-                typer.echo(f"error: {message}; see {command} --help", err=True)
+                typer.echo(f"error: {message}{_value(error)}; see {command} --help", err=True)
             sys.exit(2)
+
+
+def _value(error: Exception) -> str:
+    """What was given, where the words leave it out: those of a typer that checks values with pydantic."""
+    faults = getattr(error.__cause__, "errors", None)
+    return f", got {faults()[0]['input']}" if callable(faults) else ""
 
 
 app = typer.Typer(
