@@ -91,6 +91,15 @@ def test_a_grid_holds_the_points_that_were_run():
     assert search.random.mean == 5.0
 
 
+def test_a_point_of_a_grid_has_the_warm_up_of_the_others():
+    records = [*grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15), *grid((100.0, 5, 2.0))]
+    records.append(
+        run("recency", 2, errors=(9.0, 2.0), pressure=100.0, window=5, schedule="decayed", warm_up=2)
+    )
+    (search,) = grid_searches(group_cells(records))
+    assert search.errors[100.0, 5].mean == 3.0
+
+
 def test_several_points_may_be_the_best():
     (search,) = grid_searches(group_cells(grid((1.0, 5, 4.0), (1.0, 15, 4.0), (10.0, 5, 4.5))))
     assert search.best == [(1.0, 5), (1.0, 15)]

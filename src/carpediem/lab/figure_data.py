@@ -9,6 +9,7 @@ Figure 7, grid search                  `grid_searches`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -153,7 +154,9 @@ def grid_searches(cells: Iterable[Cell]) -> list[GridSearch]:
     searches = []
     for (setting, draws), group in groups.items():
         points: dict[tuple[float, int], Cell] = {}
-        for cell in sorted(group, key=lambda cell: -len(cell.runs)):
+        # Of two cells for one point that which more points share their warm-up with, so that they compare.
+        shared = Counter(cell.setting for cell in group)
+        for cell in sorted(group, key=lambda cell: (-shared[cell.setting], -len(cell.runs))):
             points.setdefault((float(cell.options["pressure"]), int(cell.options["window"])), cell)
         if len(points) < 2:
             continue
