@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carpediem.lab.atomic import write_whole, writing_out
+from carpediem.lab.line_styles import SPARE, line_style
 from carpediem.lab.records import RunRecord, none_finished
 from carpediem.lab.results import Cell, cells_by_setting, group_cells
 from carpediem.lab.titles import config_title, setting_name
@@ -58,40 +59,9 @@ def plain_and_varied(cells: list[Cell]) -> list[list[Cell]]:
 
 
 def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
-    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell.
-
-    Where two options of one method vary, as in a grid search, a colour stands for a value of one of them and dashes
-    for a value of the other.
-    """
-    if (found := _style_in_grid(cell, cells)) is not None:
-        return found
-    own, spare = dict(COLOURS), 0
-    for other in cells:
-        colour = own.pop(other.method, None)
-        if other is cell and colour is not None:
-            return colour, DASHES[list(COLOURS).index(cell.method)]
-        if colour is None:
-            spare += 1
-        if other is cell:
-            break
-    return SPARE_COLOURS[(spare - 1) % len(SPARE_COLOURS)], DASHES[(spare - 1) // len(SPARE_COLOURS) % 4]
-
-
-def _style_in_grid(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any] | None:
-    alike = [other for other in cells if other.method == cell.method]
-    options = {name: list(dict.fromkeys(other.options[name] for other in alike)) for name in cell.options}
-    varied = [(cell.options[name], values) for name, values in options.items() if len(values) > 1]
-    others = [other.method for other in cells if other.method != cell.method]
-    if len(varied) != 2 or len(set(others)) < len(others) or cell.method not in COLOURS:
-        return None
-    (dashed, dashes), (coloured, colours) = varied
-    if len(dashes) > len(DASHES) or len(colours) > 1 + len(SPARE_COLOURS):
-        return None
-    palette = (
-        COLOURS[cell.method],
-        *SPARE_COLOURS,
-    )  # the method's own for the paper's value, which comes first
-    return palette[colours.index(coloured)], DASHES[dashes.index(dashed)]
+    """The colour and dashes of a cell's line among others."""
+    found = line_style(cell, cells)
+    return (COLOURS | dict(zip(SPARE, SPARE_COLOURS, strict=True)))[found.colour], DASHES[found.dashes]
 
 
 def title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:

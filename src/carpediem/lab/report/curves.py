@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from carpediem.lab.config import METHODS
+from carpediem.lab.line_styles import line_style
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, method_name
 
@@ -18,14 +18,10 @@ _FIELDS = ("train_loss", "test_error")
 
 def lines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """The methods of one setting: a key for the address, a name, and which colour and dashes they have."""
-    spare = 0
-    found: list[dict[str, Any]] = []
-    for cell in cells:
-        own = cell.method if cell.method in METHODS else ""
-        if not own or own in [line["style"] for line in found]:
-            own, spare = f"spare{spare}", spare + 1
-        found.append({"key": _key(cell, cells), "name": method_name(cell, cells), "style": own})
-    return found
+    return [
+        {"key": _key(cell, cells), "name": method_name(cell, cells), "style": line_style(cell, cells)}
+        for cell in cells
+    ]
 
 
 def convergence(cells: Sequence[Cell]) -> dict[str, Any]:

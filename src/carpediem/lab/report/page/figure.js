@@ -62,22 +62,18 @@ function figure({ id, title, keys, draw, numbers }) {
 const later = []; // what waits for its element to be in the page, where it has a width
 
 const DASHES = [null, "6,2.5", "2,2.5", "9,2.5,2,2.5"];
-const OWN_STYLES = ["random", "online", "active", "recency"];
+const ACTIVE = ["active", 2], RECENCY = ["recency", 3]; // these methods' own colours and dashes
 
-function styleOf(name) {
-  // A method's own colour and dashes, or the spare ones with this number.
-  const own = OWN_STYLES.indexOf(name);
-  if (own >= 0) return { colour: `var(--${name})`, dash: DASHES[own] };
-  const spare = Number(name.replace("spare", ""));
-  return { colour: `var(--spare${spare % 4})`, dash: DASHES[Math.floor(spare / 4) % 4] };
+function styleOf([colour, dashes]) {
+  return { colour: `var(--${colour})`, dash: DASHES[dashes] };
 }
 
 function isOn(line) {
   return !view.list("off").includes(line.key);
 }
 
-function lineSwatch(name) {
-  const { colour, dash } = styleOf(name);
+function lineSwatch(style) {
+  const { colour, dash } = styleOf(style);
   const swatch = Plot.plot({
     width: 30, height: 10, margin: 0, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] },
     marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour, strokeDasharray: dash, strokeWidth: 2.5 })],

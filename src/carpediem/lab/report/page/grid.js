@@ -34,7 +34,7 @@ function heatMap(id, title, points, { x, y, columns, rows, random }) {
   const [least, most] = d3.extent(cells, (cell) => cell.mean);
   const strength = (cell) => (most > least ? (most - cell.mean) / (most - least) : 1);
   const isText = rows.some((row) => typeof row === "string");
-  const label = (cell) => number(cell.mean, 3);
+  const label = (cell) => cell.mean.toFixed(2); // as in the tables
   return figure({
     id, title, keys: [],
     draw: (width) => {

@@ -1,0 +1,51 @@
+"""Which colour and dashes stand for a method, in figures and on the report's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from carpediem.lab.config import METHODS
+from carpediem.lab.results import Cell
+
+OWN = tuple(METHODS)
+SPARE = ("spare0", "spare1", "spare2", "spare3")
+KINDS_OF_DASHES = 4
+
+
+class LineStyle(NamedTuple):
+    """The name of a colour, a method's or a spare one, and the number of a kind of dashes: 0 is a solid line."""
+
+    colour: str
+    dashes: int
+
+
+def line_style(cell: Cell, cells: Sequence[Cell]) -> LineStyle:
+    """A method's own colour and dashes for its first cell, spare ones in turn for any further cell.
+
+    Where two options of one method vary, as in a grid search, a colour stands for a value of one of them and dashes
+    for a value of the other.
+    """
+    found = _in_grid(cell, cells)
+    if found is not None:
+        return found
+    before = [other.method for other in takewhile(lambda other: other is not cell, cells)]
+    if cell.method in OWN and cell.method not in before:
+        return LineStyle(cell.method, OWN.index(cell.method))
+    spare = len(before) - len(set(before) & set(OWN))
+    return LineStyle(SPARE[spare % len(SPARE)], spare // len(SPARE) % KINDS_OF_DASHES)
+
+
+def _in_grid(cell: Cell, cells: Sequence[Cell]) -> LineStyle | None:
+    alike = [other for other in cells if other.method == cell.method]
+    options = {name: list(dict.fromkeys(other.options[name] for other in alike)) for name in cell.options}
+    varied = [(cell.options[name], values) for name, values in options.items() if len(values) > 1]
+    others = [other.method for other in cells if other.method != cell.method]
+    if len(varied) != 2 or len(set(others)) < len(others) or cell.method not in OWN:
+        return None
+    (dashed, dashes), (coloured, colours) = varied
+    if len(dashes) > KINDS_OF_DASHES or len(colours) > 1 + len(SPARE):
+        return None
+    palette = (cell.method, *SPARE)  # the method's own for the paper's value, which comes first
+    return LineStyle(palette[colours.index(coloured)], dashes.index(dashed))
