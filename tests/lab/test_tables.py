@@ -256,6 +256,15 @@ def test_the_grid_search_has_the_difference_to_draws_without_pressure():
     assert at[100, 10]["difference_uniform"] == pytest.approx(0.7)
     assert at[1, 5]["difference_uniform"] is at[1, 10]["difference_uniform"] is None
     assert "With s₀ = 1" in found.note
+    # The window says nothing there: the cell with the most seeds in common counts, and none that has not finished.
+    records += [
+        run("recency", 0, [5.0], pressure=1.0),
+        run("recency", 0, [9.0], done=False, window=15, pressure=1.0),
+    ]
+    (line,) = rows(table(all_tables(records), "Figure 7"), data="CIFAR-10", pressure=100, window=10)
+    assert line["difference_uniform"] == pytest.approx(0.7)
+    waiting = [run("recency", 0, [9.0], done=False, pressure=1.0), *study({"recency": [5.5]})]
+    assert "s₀ = 1" not in table(all_tables(waiting), "Figure 7").note
     # What draws otherwise, or was not run, is not compared.
     others = study({"recency": [5.0]}, pressure=1.0, draws="systematic")
     found = table(all_tables(study({"recency": [5.5]}) + others), "Figure 7")

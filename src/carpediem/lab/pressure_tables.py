@@ -146,8 +146,7 @@ def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> Built:
     points = {(float(pressure), window) for pressure in paper.GRID_PRESSURES for window in paper.GRID_WINDOWS}
     points |= {_point(cell) for cell in recency}
     compared_with = difference_columns(cells)
-    # Where Random Batch was not run in so many words.
-    has_uniform = any(_point(cell)[0] == 1 for cell in recency)
+    has_uniform = any(cell.runs and _point(cell)[0] == 1 for cell in recency)
     rows: list[tuple[Value, ...]] = []
     for data, group in groups.items():
         for point in sorted(points):
@@ -180,12 +179,12 @@ def _grid(recipe: str, iterations: int | None, cells: list[Cell]) -> Built:
 
 
 def _difference_to_uniform(cell: Cell, beside: list[Cell]) -> PairedDifference | None:
-    """To the cell that draws alike with the pressure of 1: of its own window, else of any."""
+    """To the cell that draws alike with the pressure of 1, whatever its window, and has the most of its seeds."""
     found = [c for c in beside if c.method == "recency" and c.draws == cell.draws and _point(c)[0] == 1]
-    if not found or _point(cell)[0] == 1:
+    if _point(cell)[0] == 1:
         return None
-    nearest = min(found, key=lambda other: abs(_point(other)[1] - _point(cell)[1]))
-    return paired_difference(cell, nearest)
+    compared = [made for other in found if (made := paired_difference(cell, other)) is not None]
+    return max(compared, key=lambda made: made.count, default=None)
 
 
 def _point(cell: Cell) -> tuple[float, int]:
