@@ -18,6 +18,7 @@ from carpediem.cli import app
 from carpediem.lab import report
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.report import gather, render_page, write_report
+from carpediem.lab.report.curves import lines
 from carpediem.lab.report.obtained import commands
 from carpediem.lab.results import group_cells
 from carpediem.lab.tables import all_tables
@@ -190,10 +191,26 @@ def test_the_command_for_a_study_of_the_paper_is_reproduce():
 
 
 def test_the_command_for_a_grid_search_names_its_method_once():
-    points = [{"window": q, "pressure": s} for q in (5, 10) for s in (1.0, 100.0)]
+    points = [{"window": q, "pressure": s} for q in (5, 10, 15) for s in (1.0, 10.0, 100.0, 1000.0)]
     runs = [made("recency", 0, [9.0], warm_up=15, **point) for point in points]
     (command,) = commands(group_cells(runs))
     assert " grid-search --datasets cifar10 --methods recency --seeds 1 " in command
+    # It would train points that were not run.
+    some = commands(group_cells(runs[1:]))
+    assert {shlex.split(command)[1] for command in some} == {"compare"}
+    assert len(some) == 11
+
+
+def test_the_page_has_the_colours_and_dashes_of_the_figures():
+    runs = [made("random", 0, [9.0]), made("newest", 0, [9.0])]
+    runs += [made("recency", 0, [9.0], window=q) for q in (5, 10)]
+    styles = {line["name"]: tuple(line["style"]) for line in lines(group_cells(runs))}
+    assert styles == {
+        "Random Batch": ("random", 0),
+        "Recency Bias": ("recency", 3),
+        "Recency Bias (window 5)": ("spare0", 0),
+        "newest": ("spare1", 0),
+    }
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,12 @@ class Plan:
     @property
     def runs_per_seed(self) -> int:
         """How many runs the study has for one data set and one seed."""
-        different = {
-            (method, *((name, variation.get(name)) for name in METHOD_OPTIONS[method]))
-            for method in self.methods
-            for variation in self.variations
-        }
-        return len(different)
+        return sum(map(self.sets_of_options, self.methods))
+
+    def sets_of_options(self, method: str) -> int:
+        """How many of the variations differ for a method, which does not read every option."""
+        options = METHOD_OPTIONS.get(method, ())
+        return len({tuple(variation.get(name) for name in options) for variation in self.variations})
 
 
 _SMALL_IMAGES = ("mnist", "cifar10", "cifar100")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,12 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     runs = [run for cell in cells for run in (*cell.runs, *cell.unfinished)]
     by_seeds = _by_seeds(cells)
     named = [method for methods in by_seeds.values() for method in methods.split(",")]
-    # A study of the paper trains every set of options of a method with the same seeds, 0, 1, …
+    # A study of the paper trains every set of options of a method, and with the same seeds, 0, 1, …
     is_even = all(isinstance(seeds, int) for seeds in by_seeds) and len(set(named)) == len(named)
+    sets = Counter(map(_method, cells))
     for name, plan in PLANS.items():
-        if is_even and all(is_of_plan(run, plan) for run in runs):
+        is_whole = all(sets[_method(cell)] == plan.sets_of_options(cell.method) for cell in cells)
+        if is_even and is_whole and all(is_of_plan(run, plan) for run in runs):
             words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
             return [
                 shlex.join([*words, "--methods", methods, "--seeds", str(count), *device])
