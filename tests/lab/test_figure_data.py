@@ -98,6 +98,10 @@ def test_a_point_of_a_grid_has_the_warm_up_of_the_others():
     )
     (search,) = grid_searches(group_cells(records))
     assert search.errors[100.0, 5].mean == 3.0
+    # Where both have as many points, one warm-up gives them all.
+    records += [*grid((10.0, 5, 5.0))]
+    (search,) = grid_searches(group_cells(records))
+    assert {point: error.mean for point, error in search.errors.items()} == {(10.0, 5): 5.0, (100.0, 5): 2.0}
 
 
 def test_several_points_may_be_the_best():

@@ -275,6 +275,9 @@ def test_figure_7_frames_all_that_are_best_and_says_what_a_pressure_of_1_is():
     assert "s₀ = 1 draws uniformly" in below
     assert "Random Batch beside it: 6.75" in below
     assert_inside(figure)
+    runs[-1].config["draws"] = "independent"
+    (search,) = grid_searches(group_cells(runs))
+    assert "Random Batch (independent draws) beside it" in grid_figure(search).texts[-1].get_text()
 
 
 def test_in_a_grid_a_colour_stands_for_a_pressure_and_dashes_for_a_window():
@@ -290,9 +293,17 @@ def test_in_a_grid_a_colour_stands_for_a_pressure_and_dashes_for_a_window():
     # A line of options is no grid, nor are two methods with several.
     line = group_cells([point(1.0, q, 6.0) for q in (5, 10, 15)])
     assert [style(cell, line)[0] for cell in line] == [COLOURS["recency"], *SPARE_COLOURS[:2]]
-    online = group_cells([point(s, 10, 6.0, "online") for s in (1.0, 100.0)])
-    mixed = [style(cell, [*cells, *online]) for cell in (*cells, *online)]
-    assert len(set(mixed)) == 6
+    grid = [point(s, q, 6.0) for s, q in points]
+    for others in ([point(s, 10, 6.0, "online") for s in (1.0, 100.0)], [point(1.0, 10, 6.0, "newest")]):
+        mixed = group_cells([*grid, *others])
+        assert len({style(cell, mixed) for cell in mixed}) == len(mixed)
+
+
+@pytest.mark.parametrize(("pressures", "windows"), [(4, 5), (5, 4), (5, 5)])
+def test_a_large_grid_has_as_many_styles_as_there_are(pressures, windows):
+    sizes = [(s, q) for s in range(1, pressures + 1) for q in range(1, windows + 1)]
+    cells = group_cells([point(float(s), q, 6.0) for s, q in sizes])
+    assert len({style(cell, cells) for cell in cells}) == (20 if len(cells) == 20 else 17)
 
 
 def test_published_results_hold_a_little_about_single_samples(study, tmp_path):

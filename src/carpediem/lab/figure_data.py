@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from carpediem.core.uncertainty import index_level
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, Estimate, method_name, without_warm_up
+from carpediem.lab.results import Cell, Estimate, draws_name, method_name, without_warm_up
 from carpediem.lab.samples import Trails
 
 
@@ -78,6 +78,7 @@ class GridSearch:
         pressures, windows: the values that were tried, ascending.
         errors: by (pressure, window); a point that has not finished is absent.
         random: Random Batch in the same setting, or None.
+        random_draws: how that draws, where it is not as these do.
     """
 
     config: dict[str, Any]
@@ -85,10 +86,11 @@ class GridSearch:
     windows: tuple[int, ...]
     errors: dict[tuple[float, int], Estimate]
     random: Estimate | None
+    random_draws: str
 
     @property
     def best(self) -> list[tuple[float, int]]:
-        """Pressure and window of the lowest mean error: of all that have it, as all windows do where s₀ is 1."""
+        """Pressure and window of the lowest mean error: of all that have it, as equal seeds with s₀ = 1 do."""
         lowest = min(error.mean for error in self.errors.values())
         return [point for point, error in self.errors.items() if error.mean == lowest]
 
@@ -154,9 +156,10 @@ def grid_searches(cells: Iterable[Cell]) -> list[GridSearch]:
     searches = []
     for (setting, draws), group in groups.items():
         points: dict[tuple[float, int], Cell] = {}
-        # Of two cells for one point that which more points share their warm-up with, so that they compare.
-        shared = Counter(cell.setting for cell in group)
-        for cell in sorted(group, key=lambda cell: (-shared[cell.setting], -len(cell.runs))):
+        # Of two warm-ups first the one with more points, then the one with more runs, so that points compare.
+        points_of = Counter(cell.setting for cell in group)
+        runs_of = Counter(cell.setting for cell in group for _ in cell.runs)
+        for cell in sorted(group, key=lambda c: (-points_of[c.setting], -runs_of[c.setting], c.setting)):
             points.setdefault((float(cell.options["pressure"]), int(cell.options["window"])), cell)
         if len(points) < 2:
             continue
@@ -169,6 +172,7 @@ def grid_searches(cells: Iterable[Cell]) -> list[GridSearch]:
                 windows=tuple(sorted({window for _, window in points})),
                 errors={p: c.best_error for p, c in sorted(points.items()) if c.best_error is not None},
                 random=random.best_error if random else None,
+                random_draws=draws_name("random", random.draws) if random and random.draws != draws else "",
             )
         )
     return searches

@@ -57,7 +57,8 @@ def grid_figure(search: GridSearch) -> Figure:
     if 1.0 in search.pressures:
         below += "\ns₀ = 1 draws uniformly: it is Random Batch, whatever the window"
     if search.random is not None:
-        below += f"\nRandom Batch beside it: {_words(search.random)}"
+        draws = f" ({search.random_draws})" if search.random_draws else ""
+        below += f"\nRandom Batch{draws} beside it: {_words(search.random)}"
     head(figure, title(search.config, but=("warm_up",)), below, left=0.3)
     return figure
 

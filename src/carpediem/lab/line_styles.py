@@ -25,7 +25,7 @@ def line_style(cell: Cell, cells: Sequence[Cell]) -> LineStyle:
     """A method's own colour and dashes for its first cell, spare ones in turn for any further cell.
 
     Where two options of one method vary, as in a grid search, a colour stands for a value of one of them and dashes
-    for a value of the other.
+    for a value of the other, as far as there are enough.
     """
     found = _in_grid(cell, cells)
     if found is not None:
@@ -42,10 +42,14 @@ def _in_grid(cell: Cell, cells: Sequence[Cell]) -> LineStyle | None:
     options = {name: list(dict.fromkeys(other.options[name] for other in alike)) for name in cell.options}
     varied = [(cell.options[name], values) for name, values in options.items() if len(values) > 1]
     others = [other.method for other in cells if other.method != cell.method]
-    if len(varied) != 2 or len(set(others)) < len(others) or cell.method not in OWN:
+    # The others keep to their own colours, so that the spare ones are free.
+    if len(varied) != 2 or len(set(others)) < len(others) or not {cell.method, *others} <= set(OWN):
         return None
-    (dashed, dashes), (coloured, colours) = varied
-    if len(dashes) > KINDS_OF_DASHES or len(colours) > 1 + len(SPARE):
-        return None
-    palette = (cell.method, *SPARE)  # the method's own for the paper's value, which comes first
-    return LineStyle(palette[colours.index(coloured)], dashes.index(dashed))
+    palette = (
+        cell.method,
+        *SPARE,
+    )  # the method's own for the first value: the paper's, where its point was run
+    for (dashed, dashes), (coloured, colours) in (varied, varied[::-1]):
+        if len(dashes) <= KINDS_OF_DASHES and len(colours) <= len(palette):
+            return LineStyle(palette[colours.index(coloured)], dashes.index(dashed))
+    return None

@@ -97,8 +97,8 @@ function stripDrawing(sample, classes, epochs, width) {
     x: { ...shared.x, label: "Epoch", ticks: width < 420 ? 4 : 7, tickFormat: (v) => number(v) },
     y: { domain: [0, 1], ticks: [0, 0.5, 1], grid: true, label: null },
     marks: [
-      Plot.line(rows, { x: (row) => row.epoch + 0.5, y: (row) => (row.deviation === null ? NaN : 2 * row.deviation), stroke: "var(--active)", strokeDasharray: styleOf(ACTIVE).dash, strokeWidth: 2 }),
-      Plot.line(rows, { x: (row) => row.epoch + 0.5, y: "uncertainty", stroke: "var(--recency)", strokeDasharray: styleOf(RECENCY).dash, strokeWidth: 2 }),
+      Plot.line(rows, { x: (row) => row.epoch + 0.5, y: (row) => (row.deviation === null ? NaN : 2 * row.deviation), stroke: styleOf(ACTIVE).colour, strokeDasharray: styleOf(ACTIVE).dash, strokeWidth: 2 }),
+      Plot.line(rows, { x: (row) => row.epoch + 0.5, y: "uncertainty", stroke: styleOf(RECENCY).colour, strokeDasharray: styleOf(RECENCY).dash, strokeWidth: 2 }),
       Plot.tip(rows, Plot.pointerX({ x: (row) => row.epoch + 0.5, y: "uncertainty", title: tip })),
     ],
   });
