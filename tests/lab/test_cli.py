@@ -483,6 +483,8 @@ MISTAKES = {
     "no file": (["--config", "absent.toml"], "absent.toml.*see .*carpediem compare --help"),
     "no number": (["--seeds", "many"], "--seeds.*many.*see .*carpediem compare --help"),
     "no seeds": (["--seeds", "0"], r"--seeds.*\b0\b.*see"),
+    "an empty number": (["--seeds", ""], "--seeds.*''.*see"),
+    "two lines": (["--seeds", "1\n2"], r"--seeds.*'1\\n2'.*see"),
     "unknown option": (["--sedes", "3"], "--sedes.*--seeds"),
 }
 

@@ -43,7 +43,7 @@ class OneLineErrors(TyperGroup):
 def _value(error: Exception) -> str:
     """What was given, where the words leave it out: those of a typer that checks values with pydantic."""
     faults = getattr(error.__cause__, "errors", None)
-    return f", got {faults()[0]['input']}" if callable(faults) else ""
+    return f", got {faults()[0]['input']!r}" if callable(faults) else ""
 
 
 app = typer.Typer(
