@@ -102,7 +102,10 @@ def pairs_of(folders: dict[str, list[RunRecord]]) -> dict[str, dict[str, Pair]]:
 
 def by_name(folders: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
     """The runs by the experiment's name, which a new one needs in `NAMES`."""
-    return {NAMES[folder.partition("_")[2]]: runs for folder, runs in folders.items()}
+    found: dict[str, list[RunRecord]] = {}
+    for folder, runs in folders.items():
+        found.setdefault(NAMES[folder.partition("_")[2]], []).extend(runs)
+    return found
 
 
 def last(run: RunRecord) -> float:
@@ -268,7 +271,11 @@ def draws(pairs: dict[str, dict[str, Pair]]) -> Table:
 def pressures(folders: dict[str, list[RunRecord]]) -> Table:
     """The grid search: the best error by pressure and window, and what a pressure does at each learning rate."""
     runs = by_name(folders)["CIFAR-10, grid"]
-    cells = {(c.options["pressure"], c.options["window"]): c for c in group_cells(runs) if c.runs}
+    cells = {
+        (cell.options["pressure"], cell.options["window"]): cell
+        for cell in group_cells(runs)
+        if cell.runs and cell.method == "recency" and cell.options["schedule"] == "decayed"
+    }
     windows = sorted({window for _, window in cells})
     *rates, _, _, best = stages_of(runs)
     columns = (
@@ -278,24 +285,31 @@ def pressures(folders: dict[str, list[RunRecord]]) -> Table:
     )
     rows: list[tuple[Value, ...]] = []
     for pressure in sorted({pressure for pressure, _ in cells}):
-        own = [cells[pressure, window] for window in windows]
-        pairs = list(zip(own, (cells[1.0, window] for window in windows), strict=True))
-        means = [
-            fmean(v for two in pairs for v in seed_differences(*two, stage.error).values())
-            for stage in (*rates, best)
-        ]
-        shown = [PairedDifference(mean, None, None, 1) if pressure != 1 else None for mean in means]
-        rows.append((pressure, *(cell.best_error for cell in own), *shown))
+        own = [cells.get((pressure, window)) for window in windows]
+        pairs = [(cell, cells[1.0, window]) for cell, window in zip(own, windows, strict=True) if cell]
+        shown = [_mean_over_pairs(pairs, stage) if pressure != 1 else None for stage in (*rates, best)]
+        rows.append((pressure, *(cell.best_error if cell else None for cell in own), *shown))
+    seeds = len({run.config["seed"] for cell in cells.values() for run in cell.runs})
     note = (
         "Left: best test error in percent. Right: difference to s₀ = 1 in points, the mean over the windows."
     )
-    return Table("Recency Bias by pressure and window, one seed", note, columns, rows)
+    title = f"Recency Bias by pressure and window, {seeds} seed{'s' * (seeds > 1)}"
+    return Table(title, note, columns, rows)
+
+
+def _mean_over_pairs(pairs: Sequence[tuple[Cell, Cell]], stage: Stage) -> PairedDifference | None:
+    """The mean over pairs seed by seed, of the seeds that all of them have."""
+    found = [seed_differences(*two, stage.error) for two in pairs]
+    seeds = set.intersection(*(set(one) for one in found))
+    return mean_difference([fmean(one[seed] for one in found) for seed in sorted(seeds)])
 
 
 def schedules(folders: dict[str, list[RunRecord]]) -> Table:
     """A pressure that stays against one that decays, with the seeds that both have."""
     cells = [
-        c for c in group_cells(by_name(folders)["CIFAR-10, paper"]) if c.runs and "schedule" in c.options
+        cell
+        for cell in group_cells(by_name(folders)["CIFAR-10, paper"])
+        if cell.runs and cell.draws == "independent" and "schedule" in cell.options
     ]
     columns = (
         Column("method", "Method"),
@@ -307,8 +321,7 @@ def schedules(folders: dict[str, list[RunRecord]]) -> Table:
     )
     rows: list[tuple[Value, ...]] = []
     for constant in (cell for cell in cells if cell.options["schedule"] == "constant"):
-        kind = (constant.method, constant.draws)
-        (decayed,) = (cell for cell in cells if cell.is_default and (cell.method, cell.draws) == kind)
+        (decayed,) = (cell for cell in cells if cell.is_default and cell.method == constant.method)
         found = seed_differences(constant, decayed)
         errors = [
             estimate([best_error(run) for run in cell.runs if run.config["seed"] in found])

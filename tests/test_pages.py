@@ -29,6 +29,14 @@ def test_the_tables_of_the_readme_and_the_findings_are_those_of_the_records():
     assert made.with_tables(*wrong) == texts
 
 
+def test_folders_of_one_experiment_are_read_together():
+    runs = read_runs(ROOT / "results" / "2026-11-15_cifar10_resnet50_momentum_paper")
+    kinds = [[run for run in runs if run.config["draws"] == draws] for draws in ("independent", "systematic")]
+    dated = zip(("2026-11-15", "2026-12-01"), kinds, strict=True)
+    pairs = pages().pairs_of({f"{date}_cifar10_resnet50_momentum_paper": found for date, found in dated})
+    assert set(pairs["CIFAR-10, paper"]) == {"independent", "systematic"}
+
+
 def test_each_table_stands_on_one_page_once():
     made = pages()
     texts = "".join(page.read_text(encoding="utf-8") for page in made.PAGES)
