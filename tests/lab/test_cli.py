@@ -101,6 +101,28 @@ def best_errors(folder):
 # The demo
 
 
+def test_seeds_may_begin_later_and_make_the_runs_of_a_longer_study(call):
+    options = [
+        "--methods",
+        "random",
+        "--epochs",
+        "2",
+        "--warm-up",
+        "1",
+        "--window",
+        "1",
+        "--batch-size",
+        "700",
+    ]
+    assert call("compare", *options, "--seeds", "3", "--out", "whole")[0] == 0
+    assert call("compare", *options, "--seeds", "2", "--first-seed", "1", "--out", "part")[0] == 0
+    whole, part = ({run.hash: run for run in read_runs(folder)} for folder in ("whole", "part"))
+    assert sorted(run.config["seed"] for run in part.values()) == [1, 2]
+    for name, run in part.items():
+        errors = [[epoch["test_error"] for epoch in one.epochs] for one in (run, whole[name])]
+        assert errors[0] == errors[1]
+
+
 def test_the_demo_compares_the_methods_and_writes_what_it_says(tmp_path):
     options = ["--seeds", "2", "--epochs", "12", "--batch-size", "256"]
     done = run("compare", "--out", "demo", *options, cwd=tmp_path, command=COMMAND)

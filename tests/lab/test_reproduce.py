@@ -109,6 +109,13 @@ def test_the_pressure_ablation_decays_and_keeps_the_pressure(reproduce, tmp_path
     assert pressures["decayed"] == pytest.approx([100 ** (2 / 3), 100 ** (1 / 3), 1])
 
 
+def test_seeds_may_begin_later(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    small = [*tiny("resnet-momentum", batch=20), "--datasets", "cifar10", "--methods", "random"]
+    reproduce(*small, "--seeds", "2", "--first-seed", "3")
+    assert {run.config["seed"] for run in finished("resnet-momentum")} == {3, 4}
+
+
 def test_the_grid_is_searched_with_one_warm_up(reproduce, tmp_path):
     cifar10_binary(tmp_path / "data")
     reproduce(*tiny("grid-search", batch=20, iterations=17), "--datasets", "cifar10")

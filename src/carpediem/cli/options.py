@@ -136,6 +136,10 @@ Ray = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
+FirstSeed = Annotated[
+    int,
+    typer.Option(help="Where the seeds begin, to add repeats to those that were trained elsewhere.", min=0),
+]
 
 
 def run_settings(

@@ -17,6 +17,7 @@ from carpediem.cli.options import (
     Data,
     DataDir,
     Device,
+    FirstSeed,
     ImageSize,
     Iterations,
     Json,
@@ -62,6 +63,7 @@ def compare(
     net: Net = "small-cnn",
     methods: Methods = "random,online,active,recency",
     seeds: Seeds = 3,
+    first_seed: FirstSeed = 0,
     out: Out = None,
     data_dir: DataDir = None,
     device: Device = None,
@@ -78,7 +80,9 @@ def compare(
     _train(
         "compare",
         _folder(out, "compare", data, net),
-        lambda where: _own_configs(data, net, data_dir, _words(methods), range(seeds), where, settings),
+        lambda where: _own_configs(
+            data, net, data_dir, _words(methods), range(first_seed, first_seed + seeds), where, settings
+        ),
         device=device,
         data_dir=data_dir,
         side_by_side=side_by_side,
@@ -131,6 +135,7 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
     methods: Annotated[str | None, typer.Option(help="Comma-separated. [default: the study's]")] = None,
     seeds: Seeds = 3,
+    first_seed: FirstSeed = 0,
     iterations: Iterations = None,
     batch_size: BatchSize = None,
     warm_up: WarmUp = None,
@@ -170,7 +175,7 @@ def reproduce(
             plan,
             datasets=_words(datasets) if datasets else None,
             methods=_words(methods) if methods else None,
-            seeds=range(seeds),
+            seeds=range(first_seed, first_seed + seeds),
             precision=chosen_precision(where),
             data_dir=data_dir,
             **{key: value for key, value in changes.items() if value is not None},

@@ -56,16 +56,16 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     runs = [run for cell in cells for run in (*cell.runs, *cell.unfinished)]
     by_seeds = _by_seeds(cells)
     named = [method for methods in by_seeds.values() for method in methods.split(",")]
-    # A study of the paper trains every set of options of a method, and with the same seeds, 0, 1, …
-    is_even = all(isinstance(seeds, int) for seeds in by_seeds) and len(set(named)) == len(named)
+    # A study of the paper trains every set of options of a method, and with the same seeds, one after the other.
+    is_even = all(map(_seed_options, by_seeds)) and len(set(named)) == len(named)
     sets = Counter(map(_method, cells))
     for name, plan in PLANS.items():
         is_whole = all(sets[_method(cell)] == plan.sets_of_options(cell.method) for cell in cells)
         if is_even and is_whole and all(is_of_plan(run, plan) for run in runs):
             words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
             return [
-                shlex.join([*words, "--methods", methods, "--seeds", str(count), *device])
-                for count, methods in by_seeds.items()
+                shlex.join([*words, "--methods", methods, *_seed_options(seeds), *device])
+                for seeds, methods in by_seeds.items()
             ]
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
@@ -85,9 +85,9 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _own_study(words: list[str], seeds: int | tuple[int, ...], methods: str) -> list[list[str]]:
-    if isinstance(seeds, int):
-        return [["compare", *words, "--methods", methods, "--seeds", str(seeds)]]
+def _own_study(words: list[str], seeds: tuple[int, ...], methods: str) -> list[list[str]]:
+    if options := _seed_options(seeds):
+        return [["compare", *words, "--methods", methods, *options]]
     return [
         ["train", *words, "--method", method, "--seed", str(seed)]
         for method in methods.split(",")
@@ -95,13 +95,20 @@ def _own_study(words: list[str], seeds: int | tuple[int, ...], methods: str) -> 
     ]
 
 
-def _by_seeds(cells: Sequence[Cell]) -> dict[int | tuple[int, ...], str]:
-    """The methods that were run with the same seeds, by how many these are where they are 0, 1, …"""
-    groups: dict[int | tuple[int, ...], list[str]] = {}
+def _seed_options(seeds: tuple[int, ...]) -> list[str]:
+    """What tells compare and reproduce of these seeds; empty where they do not follow one after the other."""
+    first, count = seeds[0], len(seeds)
+    if seeds != tuple(range(first, first + count)):
+        return []
+    return ["--seeds", str(count)] + (["--first-seed", str(first)] if first else [])
+
+
+def _by_seeds(cells: Sequence[Cell]) -> dict[tuple[int, ...], str]:
+    """The methods that were run with the same seeds."""
+    groups: dict[tuple[int, ...], list[str]] = {}
     for cell in cells:
         seeds = tuple(sorted(run.config["seed"] for run in (*cell.runs, *cell.unfinished)))
-        count = len(seeds) if seeds == tuple(range(len(seeds))) else seeds
-        groups.setdefault(count, []).append(_method(cell))
+        groups.setdefault(seeds, []).append(_method(cell))
     # Cells that differ in their options have one name.
     return {seeds: ",".join(dict.fromkeys(methods)) for seeds, methods in groups.items()}
 
