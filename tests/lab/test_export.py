@@ -44,6 +44,8 @@ def test_both_files_hold_what_the_records_say(study):
         ["systematic"],
         2,
     )
+    pressures = set(table.select("method", "pressure", "schedule").rows())
+    assert pressures == {("random", None, None), ("recency", 100.0, "decayed")}
     for (name,), own in table.group_by("run"):
         record = read_samples(run_folder(study, name))
         for column, values in (

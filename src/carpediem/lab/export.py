@@ -11,6 +11,7 @@ from carpediem.lab.atomic import write_whole, writing_out
 from carpediem.lab.config import METHODS
 from carpediem.lab.plans import parse_method
 from carpediem.lab.records import RunRecord, no_run_yet, none_finished, read_runs
+from carpediem.lab.results import selection_of
 from carpediem.lab.samples import SampleRecord, read_samples, run_folder
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _part(run: RunRecord, record: SampleRecord) -> DataFrame:
     import polars
     from polars import col
 
-    names = dict(enumerate(record.classes))
+    names, options = dict(enumerate(record.classes)), dict(selection_of(run.config))
     columns = polars.DataFrame(
         {
             "index": record.index,
@@ -128,6 +129,8 @@ def _part(run: RunRecord, record: SampleRecord) -> DataFrame:
         polars.lit(str(run.config["method"])).alias("method"),
         polars.lit(run.config.get("draws"), dtype=polars.String).alias("draws"),
         polars.lit(run.config.get("window"), dtype=polars.Int64).alias("window"),
+        polars.lit(options.get("pressure"), dtype=polars.Float64).alias("pressure"),
+        polars.lit(options.get("schedule"), dtype=polars.String).alias("schedule"),
         polars.lit(int(run.config["seed"])).cast(polars.Int64).alias("seed"),
         polars.lit(record.epochs).cast(polars.Int64).alias("epochs"),
         "index",
