@@ -178,7 +178,22 @@ def test_a_run_in_two_places_counts_once_with_its_longer_record(tmp_path):
 def test_two_finished_records_of_one_run_that_differ_are_refused(tmp_path):
     write_run(tmp_path / "here", epochs=2)
     write_run(tmp_path / "there", epochs=3)
-    with pytest.raises(RecordError, match="run 0123456789ab occurs twice with different epochs"):
+    words = r"run 0123456789ab \(\w+, seed 0\) occurs twice with different epochs"
+    with pytest.raises(RecordError, match=words):
+        read_runs(tmp_path / "here", tmp_path / "there")
+
+
+def test_two_records_of_one_run_that_differ_in_their_clocks_alone_are_one(tmp_path):
+    for place in ("here", "there"):
+        write_run(tmp_path / place, epochs=2)
+    (file,) = (tmp_path / "there").rglob("epochs.jsonl")
+    epochs = [json.loads(line) for line in file.read_text().splitlines()]
+    slower = [epoch | {"seconds": epoch["seconds"] + 1, "side_by_side": 4} for epoch in epochs]
+    file.write_text("".join(json.dumps(epoch) + "\n" for epoch in slower))
+    (run,) = read_runs(tmp_path / "here", tmp_path / "there")
+    assert run.epochs == epochs
+    file.write_text("".join(json.dumps(epoch | {"test_error": 1.25}) + "\n" for epoch in slower))
+    with pytest.raises(RecordError, match="occurs twice"):
         read_runs(tmp_path / "here", tmp_path / "there")
 
 

@@ -247,6 +247,18 @@ def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:
 
 
 def _longer(one: RunRecord, other: RunRecord) -> RunRecord:
-    if one.finished and other.finished and one.epochs != other.epochs:
-        raise RecordError(f"run {one.hash} occurs twice with different epochs; read one of its folders only")
+    if one.finished and other.finished and _but_for_clocks(one) != _but_for_clocks(other):
+        raise RecordError(
+            f"run {one.hash} ({one.config['method']}, seed {one.config['seed']}) occurs twice with different epochs; "
+            f"read one of its folders only, or take runs/{one.hash} out of the other"
+        )
     return max(one, other, key=lambda run: (run.finished, len(run.epochs)))
+
+
+def _but_for_clocks(run: RunRecord) -> list[str]:
+    """The epochs without what depends on the machine's other work: one run, trained twice, is the same run."""
+    clocks = ("seconds", "seconds_with_evaluation", "side_by_side")
+    return [
+        json.dumps({name: epoch[name] for name in sorted(epoch) if name not in clocks})
+        for epoch in run.epochs
+    ]
