@@ -89,6 +89,13 @@ def test_a_grid_holds_the_points_that_were_run():
     }
     assert search.best == [(100.0, 5)]
     assert search.random.mean == 5.0
+    assert search.warm_ups == (2, 15)
+    assert "warm-up" not in search.title
+
+
+def test_a_grid_of_one_warm_up_names_it():
+    (search,) = grid_searches(group_cells(grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15)))
+    assert search.title.endswith("with warm-up 15")
 
 
 def test_a_point_of_a_grid_has_the_warm_up_of_the_others():

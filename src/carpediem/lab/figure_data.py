@@ -21,6 +21,7 @@ from carpediem.core.uncertainty import index_level
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell, Estimate, draws_name, method_name, without_warm_up
 from carpediem.lab.samples import Trails
+from carpediem.lab.titles import config_title
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,7 @@ class GridSearch:
         config: of one of the runs.
         pressures, windows: the values that were tried, ascending.
         errors: by (pressure, window); a point that has not finished is absent.
+        warm_ups: the warm-ups of these points, ascending.
         random: Random Batch in the same setting, or None.
         random_draws: how that draws, where it is not as these do.
     """
@@ -85,8 +87,14 @@ class GridSearch:
     pressures: tuple[float, ...]
     windows: tuple[int, ...]
     errors: dict[tuple[float, int], Estimate]
+    warm_ups: tuple[int, ...]
     random: Estimate | None
     random_draws: str
+
+    @property
+    def title(self) -> str:
+        """The setting, with the warm-up where all points have the same."""
+        return config_title(self.config, but=("warm_up",) if len(self.warm_ups) > 1 else ())
 
     @property
     def best(self) -> list[tuple[float, int]]:
@@ -167,10 +175,11 @@ def grid_searches(cells: Iterable[Cell]) -> list[GridSearch]:
         random = min(beside, key=lambda c: (c.draws != draws, -len(c.runs)), default=None)
         searches.append(
             GridSearch(
-                config=group[0].config,
+                config=next(iter(points.values())).config,
                 pressures=tuple(sorted({pressure for pressure, _ in points})),
                 windows=tuple(sorted({window for _, window in points})),
                 errors={p: c.best_error for p, c in sorted(points.items()) if c.best_error is not None},
+                warm_ups=tuple(sorted({int(c.config.get("warm_up") or 0) for c in points.values()})),
                 random=random.best_error if random else None,
                 random_draws=draws_name("random", random.draws) if random and random.draws != draws else "",
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carpediem.lab.drawing import GREY, head, new_figure, title
+from carpediem.lab.drawing import GREY, head, literal, new_figure
 from carpediem.lab.figure_data import GridSearch
 from carpediem.lab.results import Estimate
 
@@ -54,12 +54,14 @@ def grid_figure(search: GridSearch) -> Figure:
     counts = sorted({found.count for found in search.errors.values()})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
+    if len(search.warm_ups) > 1:
+        below += f"\nthe warm-up has {', '.join(map(str, search.warm_ups))} epochs, by window"
     if 1.0 in search.pressures:
         below += "\ns₀ = 1 draws uniformly: it is Random Batch, whatever the window"
     if search.random is not None:
         draws = f" ({search.random_draws})" if search.random_draws else ""
         below += f"\nRandom Batch{draws} beside it: {_words(search.random)}"
-    head(figure, title(search.config, but=("warm_up",)), below, left=0.3)
+    head(figure, literal(search.title), below, left=0.3)
     return figure
 
 

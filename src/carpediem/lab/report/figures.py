@@ -77,7 +77,7 @@ def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     searches = grid_searches(cells)
     return [
         {
-            "title": config_title(search.config, but=("warm_up",)),
+            "title": search.title,
             "pressures": shorts(search.pressures),
             "windows": list(search.windows),
             "points": [
