@@ -133,6 +133,8 @@ def test_unknown_and_missing_fields_are_named():
         ("losses", "evaluated", "losses must be one of observe, evaluate, got 'evaluated'"),
         ("batch_size", 0, "batch_size must be at least 1, got 0"),
         ("iterations", 0, "iterations must be at least 1, got 0"),
+        ("seed", -1, "seed must be at least 0 and less than 2^63, got -1"),
+        ("seed", 2**63, "seed must be at least 0 and less than 2^63, got 9223372036854775808"),
         ("learning_rate", -1, "learning_rate must be more than 0 and finite, got -1.0"),
         ("weight_decay", float("nan"), "weight_decay must be at least 0 and finite, got nan"),
         ("momentum", 1, "momentum must be in [0, 1), got 1.0"),

@@ -83,6 +83,8 @@ class RunConfig:
             if getattr(self, name) not in allowed:
                 known = ", ".join("none" if value is None else value for value in allowed)
                 raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed must be at least 0 and less than 2^63, got {self.seed}")
         for name in ("batch_size", "iterations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
