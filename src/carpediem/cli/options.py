@@ -93,7 +93,9 @@ WarmUp = Annotated[
 Window = Annotated[
     int | None,
     typer.Option(
-        help="Predictions that Recency Bias keeps; one alone is never uncertain. [default: 10]", min=1
+        help="Predictions that Recency Bias keeps, from 2 (one alone is never uncertain) to 32; the warm-up must be as "
+        "long. [default: 10]",
+        min=1,
     ),
 ]
 Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]

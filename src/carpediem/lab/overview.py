@@ -117,10 +117,14 @@ def _on_options(cells: list[Cell], shown: list[Cell]) -> str:
     standing = {id(cell) for cell in shown}
     odd = [cell for cell in cells if not cell.is_default]
     told = (
-        ("Not with the paper's options", [cell for cell in odd if id(cell) in standing]),
-        ("Left out", [cell for cell in odd if id(cell) not in standing]),
+        ("Not with the paper's options", [cell for cell in odd if id(cell) in standing], ""),
+        (
+            "Left out",
+            [cell for cell in odd if id(cell) not in standing],
+            "; tables without --overview shows them",
+        ),
     )
-    return "".join(f" {what}: {', '.join(_names(found))}." for what, found in told if found)
+    return "".join(f" {what}: {', '.join(_names(found))}{more}." for what, found, more in told if found)
 
 
 def _names(cells: list[Cell]) -> list[str]:

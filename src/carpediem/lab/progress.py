@@ -94,8 +94,8 @@ class StudyProgress:
         if news.is_finished_run and not self._console.is_terminal:
             best = min(record["test_error"] for record in news.records)
             self._say(
-                f"{name}, seed {config.seed}: best test error {best:.2f}% after "
-                f"{last['iteration']} iterations, {last['seconds']:.1f} s"
+                f"{name}, seed {config.seed}: best test error {best:.2f}%, "
+                f"{last['iteration']} iterations in {last['seconds']:.1f} s"
             )
         now = time.monotonic()
         if not self._console.is_terminal and now - self._told_at >= EVERY:
