@@ -137,6 +137,16 @@ def test_the_time_to_an_error_is_read_from_the_mean_curves():
     assert found.reduction == pytest.approx((found.rival - found.ours) / found.rival * 100)
 
 
+def test_the_time_to_an_error_goes_by_the_seeds_that_both_have():
+    records = [run("random", 0, [9.0, 5.0, 4.0]), run("random", 1, [9.0, 3.0, 2.0])]
+    records += [run("recency", 0, [9.0, 4.0, 3.0])]
+    random, recency = group_cells(records)
+    found = time_to_error(recency, random)
+    assert (found.error, found.our_iterations, found.seeds) == (4.0, 10, 1)
+    (other,) = group_cells([run("recency", 2, [9.0, 4.0, 3.0])])
+    assert time_to_error(other, random) is None
+
+
 def test_an_error_that_is_never_reached_has_no_time():
     random, recency = group_cells([run("random", 0, [5.0, 3.0]), run("recency", 0, [5.0, 4.0])])
     found = time_to_error(recency, random)

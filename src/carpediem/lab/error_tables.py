@@ -103,9 +103,8 @@ def _times(cells: list[Cell]) -> Built:
                 measured: Sequence[Value] = (None,) * 6
                 if cell is not None and ours is not None and (time := time_to_error(ours, cell)) is not None:
                     reached = "never" if time.ours is None else time.ours
-                    seeds = min(len(cell.runs), len(ours.runs))
                     saved = (time.reduction, time.fewer_iterations)
-                    measured = (time.error, time.rival, reached, *saved, seeds)
+                    measured = (time.error, time.rival, reached, *saved, time.seeds)
                 rows.append((*block.labels, name, *measured, *published))
     columns = (
         Column("data", "Data"),
@@ -122,8 +121,8 @@ def _times(cells: list[Cell]) -> Built:
         Column("paper_reduction", "Paper: less time (%)", "percent"),
     )
     note = (
-        "Training until the mean curve over the seeds reaches the lowest point of the rival's, which is no lower "
-        "than the mean of the seeds' own best errors; evaluation is not counted. "
+        "Training until the mean curve over the seeds that both have reaches the lowest point of the rival's, which is "
+        "no lower than the mean of the seeds' own best errors; evaluation is not counted. "
         "Seconds depend on what else the machine did, iterations do not. "
         f"Paper: {paper.ICLR}.{left_out(shown)}"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -57,6 +57,7 @@ class TimeToError:
         rival: seconds of training after which the rival had it.
         ours: seconds of training after which we were as good, or None if we never were.
         rival_iterations, our_iterations: the same in steps, which no other load on the machine changes.
+        seeds: how many both have run, over which the curves are means.
     """
 
     error: float
@@ -64,6 +65,7 @@ class TimeToError:
     ours: float | None
     rival_iterations: int
     our_iterations: int | None
+    seeds: int
 
     @property
     def fewer_iterations(self) -> float | None:
@@ -248,13 +250,17 @@ def mean_curve(cell: Cell) -> Curve:
 
 
 def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
-    """The paper's comparison in time, or None while either cell has no finished run.
+    """The paper's comparison in time, or None while the cells share no finished seed.
 
-    Both curves are means over seeds, as in the figure from which the paper reads these times.
+    Both curves are means over the seeds that both have, as in the figure from which the paper reads these times.
     """
-    if not (ours.runs and rival.runs):
+    seeds = {run.config["seed"] for run in ours.runs} & {run.config["seed"] for run in rival.runs}
+    if not seeds:
         return None
-    one, other = mean_curve(ours), mean_curve(rival)
+    one, other = (
+        mean_curve(replace(cell, runs=tuple(run for run in cell.runs if run.config["seed"] in seeds)))
+        for cell in (ours, rival)
+    )
     target = min(other.test_error)
     best = other.test_error.index(target)
     reached = next((epoch for epoch, error in enumerate(one.test_error) if error <= target), None)
@@ -264,6 +270,7 @@ def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
         None if reached is None else one.seconds[reached],
         other.iterations[best],
         None if reached is None else one.iterations[reached],
+        len(seeds),
     )
 
 

@@ -37,9 +37,9 @@ _NOTE = (
     "Means over the epochs and the seeds, from the warm-up on; best: the lowest of a run's evaluations. An epoch in "
     "which the learning rate falls counts for the new one. Difference: seed by seed, to Random Batch drawn alike where "
     "that was run, and of Random Batch to the draws of its recipe, with its 95% confidence interval (Student's t); "
-    "below 0 is better. Fewer iterations: until the mean curve over the seeds is as low as that Random Batch's ever "
-    "was. Distinct samples: the share of the training set that an epoch's whole batches held; what does not fill one "
-    "is left out. Loss of the drawn: as the batches had it, before each step."
+    "below 0 is better. Fewer iterations: until the mean curve over the seeds that both have is as low as that Random "
+    "Batch's ever was. Distinct samples: the share of the training set that an epoch's whole batches held; what does "
+    "not fill one is left out. Loss of the drawn: as the batches had it, before each step."
 )
 
 

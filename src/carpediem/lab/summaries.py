@@ -56,9 +56,10 @@ def _summary(title: str, cells: list[Cell]) -> Table:
     else:
         name = method_name(baseline, cells)
         note = (
-            f"{INTERVAL} Time and iterations until the mean curve over the seeds reaches the lowest point of "
-            f"{name}'s, which is no lower than the mean of the seeds' own best errors, so that a method with the lower "
-            "best error may yet never be there; without evaluation. Seconds depend on what else the machine did."
+            f"{INTERVAL} Time and iterations until the mean curve over the seeds that both have reaches the lowest "
+            f"point of {name}'s, which is no lower than the mean of the seeds' own best errors, so that a method with "
+            "the lower best error may yet never be there; without evaluation. Seconds depend on what else the machine "
+            "did."
         )
     return Table(title, note + _of_the_warm_up(cells) + left_out(cells), columns, rows)
 
