@@ -395,6 +395,15 @@ def test_users_own_data_and_network_are_found_in_the_current_folder(tmp_path):
     runs = read_runs(tmp_path / "runs" / "compare-own_code-data-own_code-net")
     assert {r.config["net"] for r in runs} == {"own_code:net"}
     assert all(r.finished for r in runs)
+    assert "not continued" not in done.stderr
+    # What is trained after a change of the code is said to be something else.
+    (tmp_path / "own_code.py").write_text(OWN.replace("default_rng(0)", "default_rng(1)"))
+    done = run("compare", *options, cwd=tmp_path, command=COMMAND)
+    assert done.returncode == 0, done.stderr
+    folder = "runs/compare-own_code-data-own_code-net"
+    for what in ("the data own_code:data", "the code of the network own_code:net"):
+        assert f"note: {what} is not that of 2 runs in {folder}, which are not continued" in done.stderr
+    assert len(read_runs(tmp_path / folder)) == 4
 
 
 def test_it_is_said_how_much_there_is_to_train(call):

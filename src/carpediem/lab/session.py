@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -54,6 +55,8 @@ def train_and_show(
             )
         return
     pending = study.pending()
+    for sentence in _of_other_code(study):
+        print(f"note: {sentence}", file=sys.stderr)
     with StudyProgress(pending, quiet=as_json) as progress:
 
         def on_news(news: News) -> None:
@@ -113,6 +116,21 @@ def train_and_show(
         more = f"{others} more {'run' if others == 1 else 'runs'}"
         print(f"note: {folder} holds {more}; tables.md and figures/ show all of them", file=sys.stderr)
     print(f"written to {folder}: runs/, tables.md, {', '.join(str(f.relative_to(folder)) for f in figures)}")
+
+
+def _of_other_code(study: Study) -> list[str]:
+    """Sentences on runs in the folder that are not continued, since their data or network has changed."""
+    if not (study.folder / "runs").is_dir():
+        return []
+    there, found = read_runs(study.folder, damage=[]), []
+    for name, what in (("data", "the data"), ("net", "the code of the network")):
+        key = f"{name}_fingerprint"
+        now = {getattr(config, name): getattr(config, key) for config in study.own}
+        named = [run.config[name] for run in there if run.config.get(key) != now.get(run.config[name])]
+        for one, count in Counter(one for one in named if one in now).items():
+            runs = "1 run" if count == 1 else f"{count} runs"
+            found.append(f"{what} {one} is not that of {runs} in {study.folder}, which are not continued")
+    return found
 
 
 def list_studies(folders: dict[str, Path], *, as_json: bool = False) -> None:
