@@ -9,7 +9,15 @@ from typer.testing import CliRunner
 
 from carpediem.cli import app
 from carpediem.lab import figures
-from carpediem.lab.drawing import COLOURS, SPARE_COLOURS, comparable, head, new_figure, style
+from carpediem.lab.drawing import (
+    COLOURS,
+    SPARE_COLOURS,
+    comparable,
+    head,
+    new_figure,
+    plain_and_varied,
+    style,
+)
 from carpediem.lab.figure_data import grid_searches, index_comparison, loss_distributions
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
@@ -278,6 +286,17 @@ def test_figure_7_frames_all_that_are_best_and_says_what_a_pressure_of_1_is():
     runs[-1].config["draws"] = "independent"
     (search,) = grid_searches(group_cells(runs))
     assert "Random Batch (independent draws) beside it" in grid_figure(search).texts[-1].get_text()
+
+
+def test_of_several_sets_of_options_the_papers_stands_for_a_method_else_the_one_with_the_most_runs():
+    runs = [point(1.0, 5, 6.0), point(1.0, 15, 6.0)]
+    more = point(1.0, 15, 6.0)
+    runs.append(replace(more, hash="more", config=more.config | {"seed": 1}))
+    plain, varied = plain_and_varied(group_cells(runs))
+    assert [cell.options["window"] for cell in plain] == [15]
+    assert len(varied) == 2
+    plain, _ = plain_and_varied(group_cells([*runs, point(100.0, 10, 6.0)]))
+    assert [cell.options["window"] for cell in plain] == [10]
 
 
 def test_in_a_grid_a_colour_stands_for_a_pressure_and_dashes_for_a_window():

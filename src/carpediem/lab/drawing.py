@@ -44,11 +44,14 @@ def comparable(records: Iterable[RunRecord]) -> list[list[Cell]]:
 
 
 def plain_and_varied(cells: list[Cell]) -> list[list[Cell]]:
-    """One cell a method, the paper's where it has been run; then, of methods with more, all beside Random Batch."""
+    """One cell a method; then, of methods with more, all beside Random Batch.
+
+    The one is that of the paper's options where it has been run, else that with the most runs.
+    """
     by_method: dict[tuple[str, str | None], list[Cell]] = {}
-    for cell in cells:  # those with the paper's options come first
+    for cell in cells:
         by_method.setdefault((cell.method, cell.draws), []).append(cell)
-    plain = [found[0] for found in by_method.values()]
+    plain = [max(found, key=lambda cell: (cell.is_default, len(cell.runs))) for found in by_method.values()]
     varied = [
         cell
         for found in by_method.values()
