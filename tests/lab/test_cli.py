@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -417,6 +418,17 @@ def test_it_is_said_how_much_there_is_to_train(call):
         "trains 1 run of 2 epochs, each of 2 batches of 300",
         "note: an epoch of so few batches leaves little to select; a smaller --batch-size gives more of them",
     ]
+
+
+def test_a_finished_study_is_shown_where_nothing_can_be_written(call, tmp_path):
+    options = ["compare", *QUICK, "--methods", "random", "--out", "done"]
+    _, before, _ = call(*options)
+    shutil.rmtree(tmp_path / "done" / "figures")
+    (tmp_path / "done" / "figures").write_text("in the way")
+    code, out, err = call(*options)
+    assert (code, "Random Batch" in out) == (2, True)
+    assert before.startswith(out)
+    assert "figures cannot be written" in err
 
 
 def test_runs_that_were_trained_without_a_second_test_are_told_of(call):

@@ -94,24 +94,25 @@ def train_and_show(
         )
     tables = summary_tables(records)
     finished = [record for record in records if record.finished]
+    # Shown before anything is written, which a folder that is no longer writable would prevent.
+    if as_json:
+        print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
+    elif not finished:  # where other processes train all of the runs
+        print(f"no run has finished yet; other processes train them in {folder}")
+    else:
+        for table in tables:
+            print(table_text(table))
+        for sentence in diverged(records):
+            print(f"note: {sentence}", file=sys.stderr)
+        print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
     if tensorboard:  # also for runs that were done before, or are no longer than the warm-up
         for record in finished:
             write_events(folder / "runs" / record.hash)
-    # Nothing has finished where other processes train all of the runs.
     figures = write_curves(everything, folder / "figures", formats=("png",)) if finished else []
     whole = summary_tables(everything)
     write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in whole))
-    if as_json:
-        print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
+    if as_json or not finished:
         return
-    if not finished:
-        print(f"no run has finished yet; other processes train them in {folder}")
-        return
-    for table in tables:
-        print(table_text(table))
-    for sentence in diverged(records):
-        print(f"note: {sentence}", file=sys.stderr)
-    print(terminal_curves(records, ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
     if others := len(everything) - len(records):
         more = f"{others} more {'run' if others == 1 else 'runs'}"
         print(f"note: {folder} holds {more}; tables.md and figures/ show all of them", file=sys.stderr)
