@@ -99,15 +99,15 @@ def test_a_grid_of_one_warm_up_names_it():
 
 
 def test_a_point_of_a_grid_has_the_warm_up_of_the_others():
-    records = [*grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15), *grid((100.0, 5, 2.0))]
-    records.append(
-        run("recency", 2, errors=(9.0, 2.0), pressure=100.0, window=5, schedule="decayed", warm_up=2)
-    )
+    records = grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15)
+    records += [
+        run("recency", seed, errors=(9.0, 2.0), pressure=100.0, window=5, schedule="decayed", warm_up=2)
+        for seed in range(5)
+    ]
     (search,) = grid_searches(group_cells(records))
     assert search.errors[100.0, 5].mean == 3.0
-    # Where both have as many points, one warm-up gives them all.
-    records += [*grid((10.0, 5, 5.0))]
-    (search,) = grid_searches(group_cells(records))
+    # Where both have as many points, one warm-up gives them all: that with more runs.
+    (search,) = grid_searches(group_cells([*records, *grid((10.0, 5, 5.0))]))
     assert {point: error.mean for point, error in search.errors.items()} == {(10.0, 5): 5.0, (100.0, 5): 2.0}
 
 
