@@ -23,7 +23,6 @@ from carpediem.lab.results import (
     Cell,
     PairedDifference,
     best_error,
-    estimate,
     group_cells,
     mean_difference,
     seed_differences,
@@ -323,10 +322,7 @@ def schedules(folders: dict[str, list[RunRecord]]) -> Table:
     for constant in (cell for cell in cells if cell.options["schedule"] == "constant"):
         (decayed,) = (cell for cell in cells if cell.is_default and cell.method == constant.method)
         found = seed_differences(constant, decayed)
-        errors = [
-            estimate([best_error(run) for run in cell.runs if run.config["seed"] in found])
-            for cell in (decayed, constant)
-        ]
+        errors = [cell.of_seeds(found).best_error for cell in (decayed, constant)]
         values = list(found.values())
         by_seed = ", ".join(f"{value:+.2f}" for value in values)
         rows.append((METHODS[constant.method], len(found), *errors, by_seed, mean_difference(values)))

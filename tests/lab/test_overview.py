@@ -68,7 +68,7 @@ def test_options_that_are_not_the_papers_are_named_and_give_way_to_the_papers():
     assert next(row["recency"] for row in rows({"here": random + odd})) == "5.00 (1)"
     both = random + odd + study({"recency": [6.0]})
     assert overview_table({"here": both}).note.endswith(
-        "Left out: Recency Bias (pressure 7); tables without --overview shows them."
+        "Left out: Recency Bias (pressure 7); carpediem tables without --overview shows them."
     )
     assert next(row["recency"] for row in rows({"here": both})) == "6.00 (1)"
     grid = random + odd + study({"recency": [4.0]}, pressure=8.0)
@@ -83,7 +83,7 @@ def test_of_many_sets_of_options_the_note_tells_the_number():
     note = overview_table({"here": runs}).note
     assert note.endswith(
         "Left out: Online Batch (constant pressure), Recency Bias with 4 other sets of options; "
-        "tables without --overview shows them."
+        "carpediem tables without --overview shows them."
     )
 
 

@@ -140,7 +140,7 @@ Ray = Annotated[
 Seeds = Annotated[int, typer.Option(help="How many repeats, with seeds 0, 1, …", min=1)]
 FirstSeed = Annotated[
     int,
-    typer.Option(help="Where the seeds begin, to add repeats to those that were trained elsewhere.", min=0),
+    typer.Option(help="Where the seeds begin, to add repeats to those that there are.", min=0),
 ]
 
 

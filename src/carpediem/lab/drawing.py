@@ -67,9 +67,9 @@ def style(cell: Cell, cells: Sequence[Cell]) -> tuple[str, Any]:
     return (COLOURS | dict(zip(SPARE, SPARE_COLOURS, strict=True)))[found.colour], DASHES[found.dashes]
 
 
-def title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
+def title(config: dict[str, Any]) -> str:
     """Data, network, optimizer and recipe, as the head of a figure says them."""
-    return literal(config_title(config, but=but))
+    return literal(config_title(config))
 
 
 def literal(text: str) -> str:

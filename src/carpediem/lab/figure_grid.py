@@ -55,7 +55,7 @@ def grid_figure(search: GridSearch) -> Figure:
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
     if len(search.warm_ups) > 1:
-        below += f"\nthe warm-up has {', '.join(map(str, search.warm_ups))} epochs, by window"
+        below += f"\npoints differ in their warm-up: {', '.join(map(str, search.warm_ups))} epochs"
     if 1.0 in search.pressures:
         below += "\ns₀ = 1 draws uniformly: it is Random Batch, whatever the window"
     if search.random is not None:

@@ -45,10 +45,8 @@ def _in_grid(cell: Cell, cells: Sequence[Cell]) -> LineStyle | None:
     # The others keep to their own colours, so that the spare ones are free.
     if len(varied) != 2 or len(set(others)) < len(others) or not {cell.method, *others} <= set(OWN):
         return None
-    palette = (
-        cell.method,
-        *SPARE,
-    )  # the method's own for the first value: the paper's, where its point was run
+    # The method's own colour for the first value, which is the paper's where its point was run.
+    palette = (cell.method, *SPARE)
     for (dashed, dashes), (coloured, colours) in (varied, varied[::-1]):
         if len(dashes) <= KINDS_OF_DASHES and len(colours) <= len(palette):
             return LineStyle(palette[colours.index(coloured)], dashes.index(dashed))

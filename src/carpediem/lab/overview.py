@@ -121,7 +121,7 @@ def _on_options(cells: list[Cell], shown: list[Cell]) -> str:
         (
             "Left out",
             [cell for cell in odd if id(cell) not in standing],
-            "; tables without --overview shows them",
+            "; carpediem tables without --overview shows them",
         ),
     )
     return "".join(f" {what}: {', '.join(_names(found))}{more}." for what, found, more in told if found)

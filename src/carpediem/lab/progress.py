@@ -23,11 +23,8 @@ from carpediem.lab.results import draws_name
 
 FEW_BATCHES = 4  # an epoch, of which selection can make little
 EVERY = 60.0  # seconds between two lines on how far it is
-_UNITS = (
-    ("minute", 60, 120),
-    ("hour", 3600, 48),
-    ("day", 86_400, math.inf),
-)  # with how many of them are told at most
+# With their seconds, and how many of them are told at most.
+_UNITS = (("minute", 60, 120), ("hour", 3600, 48), ("day", 86_400, math.inf))
 
 
 class StudyProgress:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -135,6 +135,10 @@ class Cell:
         """The best test error over the seeds, or None while no run has finished."""
         return estimate([best_error(run) for run in self.runs]) if self.runs else None
 
+    def of_seeds(self, seeds: Container[int]) -> Cell:
+        """The same with the finished runs of these seeds alone."""
+        return replace(self, runs=tuple(run for run in self.runs if run.config["seed"] in seeds))
+
 
 def best_error(run: RunRecord) -> float:
     """The lowest test error of any epoch, in percent."""
@@ -257,10 +261,7 @@ def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
     seeds = {run.config["seed"] for run in ours.runs} & {run.config["seed"] for run in rival.runs}
     if not seeds:
         return None
-    one, other = (
-        mean_curve(replace(cell, runs=tuple(run for run in cell.runs if run.config["seed"] in seeds)))
-        for cell in (ours, rival)
-    )
+    one, other = (mean_curve(cell.of_seeds(seeds)) for cell in (ours, rival))
     target = min(other.test_error)
     best = other.test_error.index(target)
     reached = next((epoch for epoch, error in enumerate(one.test_error) if error <= target), None)

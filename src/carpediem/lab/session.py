@@ -127,7 +127,9 @@ def _of_other_code(study: Study) -> list[str]:
     for name, what in (("data", "the data"), ("net", "the code of the network")):
         key = f"{name}_fingerprint"
         now = {getattr(config, name): getattr(config, key) for config in study.own}
-        named = [run.config[name] for run in there if run.config.get(key) != now.get(run.config[name])]
+        named = [
+            run.config[name] for run in there if run.config.get(key) not in (None, now.get(run.config[name]))
+        ]
         for one, count in Counter(one for one in named if one in now).items():
             runs = "1 run" if count == 1 else f"{count} runs"
             found.append(f"{what} {one} is not that of {runs} in {study.folder}, which are not continued")

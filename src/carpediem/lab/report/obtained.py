@@ -55,7 +55,7 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     device = ["--device", "cuda" if config.get("precision") == "bf16" else "cpu"]
     runs = [run for cell in cells for run in (*cell.runs, *cell.unfinished)]
     by_seeds = _by_seeds(cells)
-    named = [method for methods in by_seeds.values() for method in methods.split(",")]
+    named = [method for methods in by_seeds.values() for method in methods]
     # A study of the paper trains every set of options of a method, and with the same seeds, one after the other.
     is_even = all(map(_seed_options, by_seeds)) and len(set(named)) == len(named)
     sets = Counter(map(_method, cells))
@@ -64,7 +64,7 @@ def commands(cells: Sequence[Cell]) -> list[str]:
         if is_even and is_whole and all(is_of_plan(run, plan) for run in runs):
             words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
             return [
-                shlex.join([*words, "--methods", methods, *_seed_options(seeds), *device])
+                shlex.join([*words, "--methods", ",".join(methods), *_seed_options(seeds), *device])
                 for seeds, methods in by_seeds.items()
             ]
     words = ["--data", str(config["data"]), "--net", str(config["net"])]
@@ -85,13 +85,11 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _own_study(words: list[str], seeds: tuple[int, ...], methods: str) -> list[list[str]]:
+def _own_study(words: list[str], seeds: tuple[int, ...], methods: list[str]) -> list[list[str]]:
     if options := _seed_options(seeds):
-        return [["compare", *words, "--methods", methods, *options]]
+        return [["compare", *words, "--methods", ",".join(methods), *options]]
     return [
-        ["train", *words, "--method", method, "--seed", str(seed)]
-        for method in methods.split(",")
-        for seed in seeds
+        ["train", *words, "--method", method, "--seed", str(seed)] for method in methods for seed in seeds
     ]
 
 
@@ -103,14 +101,13 @@ def _seed_options(seeds: tuple[int, ...]) -> list[str]:
     return ["--seeds", str(count)] + (["--first-seed", str(first)] if first else [])
 
 
-def _by_seeds(cells: Sequence[Cell]) -> dict[tuple[int, ...], str]:
-    """The methods that were run with the same seeds."""
+def _by_seeds(cells: Sequence[Cell]) -> dict[tuple[int, ...], list[str]]:
+    """The methods that were run with the same seeds; those that differ in their options have one name."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for cell in cells:
         seeds = tuple(sorted(run.config["seed"] for run in (*cell.runs, *cell.unfinished)))
         groups.setdefault(seeds, []).append(_method(cell))
-    # Cells that differ in their options have one name.
-    return {seeds: ",".join(dict.fromkeys(methods)) for seeds, methods in groups.items()}
+    return {seeds: list(dict.fromkeys(methods)) for seeds, methods in groups.items()}
 
 
 def _method(cell: Cell) -> str:
