@@ -11,16 +11,20 @@ from carpediem.core.moments import RunningMoments
 from carpediem.core.uncertainty import window_uncertainty
 from carpediem.lab.augment import normalisation
 from carpediem.lab.checkpoint import load_checkpoint, save_checkpoint
+from carpediem.lab.export import sample_table
 from carpediem.lab.gallery import against_label, gallery_rows, most_uncertain, recently_changed
 from carpediem.lab.learner import Learner
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
 from carpediem.lab.observer import SampleObserver, record_of, trails_of
+from carpediem.lab.publish import publish
 from carpediem.lab.records import RecordError
+from carpediem.lab.samplefiles import thumbnails, write_sample_files
 from carpediem.lab.samples import (
     GALLERY,
     SAMPLES,
     TRAILS,
+    newest,
     read_gallery,
     read_samples,
     read_trails,
@@ -285,3 +289,44 @@ def test_images_of_a_streamed_set_are_the_same(toy):
     assert torch.equal(resident.images_of([3, 47, 0]), streamed.images_of([3, 47, 0]))
     assert resident.classes == streamed.classes
     assert torch.equal(resident.train_labels, streamed.train_labels)
+
+
+def test_of_a_run_in_two_places_the_newest_samples_count(toy, make_configs, tmp_path):
+    (config,) = make_configs("recency", epochs=6)
+
+    def stop(training, record):
+        if not training.is_warm_up and record["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Study(tmp_path / "early", [config]).train(on_epoch=stop)
+    Study(tmp_path / "late", [config]).train()
+    early, late = (tmp_path / name for name in ("early", "late"))
+    state = load_checkpoint(run_folder(early, config.hash) / "checkpoint.pt")["samples"]
+    write_sample_files(run_folder(early, config.hash), state, place(toy, config.normalisation, CPU))
+    assert read_samples(run_folder(early, config.hash)).epochs == 4
+    for folders in ([early, late], [late, early]):
+        assert sample_table(folders)["times_drawn"].sum() == 6 * 48
+        out = tmp_path / "out"
+        publish(folders, out)
+        assert read_trails(run_folder(out, config.hash)).epochs == 6
+        place_of_it, gallery = newest(read_gallery, [run_folder(folder, config.hash) for folder in folders])
+        assert (place_of_it, gallery.epochs) == (run_folder(late, config.hash), 6)
+
+
+def test_a_damaged_copy_of_the_samples_is_an_error_or_passed_over_with_a_word(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    bad.mkdir()
+    (bad / SAMPLES).write_bytes(b"no archive")
+    write_record(good / SAMPLES, small_record())
+    with pytest.raises(RecordError, match="is damaged"):
+        newest(read_samples, [bad, good])
+    told = []
+    assert newest(read_samples, [bad, good], told.append)[0] == good
+    assert len(told) == 1
+
+
+def test_an_image_that_is_high_is_made_small_too():
+    assert thumbnails(torch.zeros(1, 3, 200, 40, dtype=torch.uint8)).shape == (1, 48, 10, 3)
+    assert thumbnails(torch.zeros(1, 1, 10, 100, dtype=torch.uint8)).shape == (1, 5, 48, 1)
+    assert thumbnails(torch.zeros(1, 3, 32, 32, dtype=torch.uint8)).shape == (1, 32, 32, 3)

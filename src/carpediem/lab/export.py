@@ -12,7 +12,7 @@ from carpediem.lab.config import METHODS
 from carpediem.lab.plans import parse_method
 from carpediem.lab.records import RunRecord, no_run_yet, none_finished, read_runs
 from carpediem.lab.results import selection_of
-from carpediem.lab.samples import SampleRecord, read_samples, run_folder
+from carpediem.lab.samples import SampleRecord, newest, read_samples, run_folder
 
 if TYPE_CHECKING:
     from polars import DataFrame, Expr
@@ -167,9 +167,9 @@ def _order(run: RunRecord) -> tuple[int, int, str]:
 
 
 def _samples(folders: Sequence[Path], run: RunRecord) -> SampleRecord | None:
-    """The run's sample records in the first folder that holds them."""
-    found = (read_samples(run_folder(folder, run.hash)) for folder in folders)
-    return next((record for record in found if record is not None), None)
+    """The run's sample records, the newest of several copies."""
+    found = newest(read_samples, (run_folder(folder, run.hash) for folder in folders))
+    return None if found is None else found[1]
 
 
 def _named(file: Path, form: str) -> Path:

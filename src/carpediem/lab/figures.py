@@ -15,7 +15,7 @@ from carpediem.lab.figure_losses import loss_figure
 from carpediem.lab.figure_trails import trails_figure
 from carpediem.lab.records import RunRecord, no_run_yet
 from carpediem.lab.results import Cell, method_name
-from carpediem.lab.samples import read_gallery, read_trails, run_folder
+from carpediem.lab.samples import newest, read_gallery, read_trails, run_folder
 from carpediem.lab.titles import setting_name
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def _trails(cells: Sequence[Cell], studies: Sequence[Path]) -> Figure | None:
     """Figure 2 of the first run that has trails: the two windows see the same predictions, whatever draws them."""
     for cell in cells:
         for run in cell.runs:
-            for study in studies:
-                place = run_folder(study, run.hash)
-                if (trails := read_trails(place)) is not None:
-                    return trails_figure(run, method_name(cell, cells), trails, read_gallery(place))
+            found = newest(read_trails, [run_folder(study, run.hash) for study in studies])
+            if found is not None:
+                place, trails = found
+                return trails_figure(run, method_name(cell, cells), trails, read_gallery(place))
     return None

@@ -19,10 +19,10 @@ from carpediem.lab.drawing import comparable, plain_and_varied
 from carpediem.lab.gallery import gallery_rows
 from carpediem.lab.observer import record_of, trails_of
 from carpediem.lab.records import RunRecord
-from carpediem.lab.samples import GALLERY, SAMPLES, TRAILS, run_folder, write_record
+from carpediem.lab.samples import GALLERY, SAMPLES, TRAILS, newest, read_trails, run_folder, write_record
 from carpediem.lab.source import Source
 
-SIDE = 48  # the most pixels that an image in the gallery is wide
+SIDE = 48  # the most pixels that an image in the gallery is wide or high
 
 
 def write_sample_files(folder: Path, state: dict[str, Any], data: Source) -> None:
@@ -47,8 +47,8 @@ def copy_shown(records: Iterable[RunRecord], studies: Sequence[Path], out: Path)
     copies = []
     for cells in comparable(records):
         for cell in plain_and_varied(cells)[0]:
-            places = (run_folder(study, run.hash) for run in cell.runs for study in studies)
-            for place in islice((place for place in places if (place / TRAILS).is_file()), 1):
+            copied = ([run_folder(study, run.hash) for study in studies] for run in cell.runs)
+            for place, _ in islice(filter(None, (newest(read_trails, places) for places in copied)), 1):
                 for file in (place / name for name in (GALLERY, TRAILS)):
                     if file.is_file():
                         copies.append(run_folder(out, place.name) / file.name)
@@ -61,7 +61,11 @@ def thumbnails(images: Tensor) -> NDArray[np.uint8]:
 
     >>> thumbnails(torch.zeros(2, 3, 224, 224, dtype=torch.uint8)).shape
     (2, 48, 48, 3)
+    >>> thumbnails(torch.zeros(2, 3, 200, 50, dtype=torch.uint8)).shape
+    (2, 48, 12, 3)
     """
-    if images.shape[-1] > SIDE:
-        images = interpolate(images.float(), size=(SIDE, SIDE), mode="area").round().to(torch.uint8)
+    sides = images.shape[-2:]
+    if max(sides) > SIDE:
+        size = [max(1, round(side * SIDE / max(sides))) for side in sides]
+        images = interpolate(images.float(), size=size, mode="area").round().to(torch.uint8)
     return images.permute(0, 2, 3, 1).contiguous().numpy()

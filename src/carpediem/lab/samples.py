@@ -19,7 +19,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -115,6 +115,9 @@ class Trails:
         return len(self.prediction)
 
 
+_Record = TypeVar("_Record", bound=SampleRecord | Trails)
+
+
 def run_folder(study: str | Path, run: str) -> Path:
     """Where the files of a run lie, in the folder of a study or of published results."""
     return Path(study) / "runs" / run
@@ -133,6 +136,32 @@ def read_gallery(folder: str | Path) -> SampleRecord | None:
 def read_trails(folder: str | Path) -> Trails | None:
     """A few samples through the epochs of the run in `folder`, or None where that was not written."""
     return _read(Path(folder) / TRAILS, Trails)
+
+
+def newest(
+    read: Callable[[Path], _Record | None],
+    places: Iterable[Path],
+    complain: Callable[[str], object] | None = None,
+) -> tuple[Path, _Record] | None:
+    """Of a run that lies in several places, the record of the most epochs, with its place; of equals the first.
+
+    Args:
+        read: one of the `read_...`.
+        places: the run's folder in each study.
+        complain: told of a damaged record, which is then passed over; without it, that is an error.
+    """
+    found: tuple[Path, _Record] | None = None
+    for place in places:
+        try:
+            record = read(place)
+        except RecordError as error:
+            if complain is None:
+                raise
+            complain(str(error))
+            continue
+        if record is not None and (found is None or record.epochs > found[1].epochs):
+            found = place, record
+    return found
 
 
 def write_record(file: Path, record: SampleRecord | Trails) -> None:
@@ -202,9 +231,6 @@ def majorities(window: Integers) -> NDArray[np.int32]:
         ahead = count > best
         most[ahead], best[ahead] = column[ahead], count[ahead]
     return most
-
-
-_Record = TypeVar("_Record", SampleRecord, Trails)
 
 
 def _read(file: Path, kind: type[_Record]) -> _Record | None:

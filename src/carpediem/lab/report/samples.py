@@ -12,14 +12,14 @@ import numpy as np
 
 from carpediem.lab.figure_data import telling_trails
 from carpediem.lab.gallery import KINDS
-from carpediem.lab.records import RecordError, RunRecord
+from carpediem.lab.records import RunRecord
 from carpediem.lab.results import Cell
-from carpediem.lab.samples import SampleRecord, Trails, read_gallery, read_trails, run_folder
+from carpediem.lab.samples import SampleRecord, Trails, newest, read_gallery, read_trails, run_folder
 
 from .curves import lines
 from .numbers import short, shorts
 
-_Read = TypeVar("_Read")
+_Read = TypeVar("_Read", bound=SampleRecord | Trails)
 _CHOSEN = 4  # samples whose way is drawn until the reader chooses others
 
 
@@ -67,25 +67,14 @@ def _one_each(
     folders: Sequence[Path], cells: Sequence[Cell], read: Callable[[Path], _Read | None], damage: list[str]
 ) -> list[tuple[dict[str, Any], RunRecord, _Read]]:
     """Of each cell, the first run with such a file, finished runs first."""
-    found = []
+    found: list[tuple[dict[str, Any], RunRecord, _Read]] = []
     for line, cell in zip(lines(cells), cells, strict=True):
         for run in (*cell.runs, *cell.unfinished):
-            record = _first(read, [run_folder(folder, run.hash) for folder in folders], damage)
-            if record is not None:
-                found.append((line, run, record))
+            there = newest(read, [run_folder(folder, run.hash) for folder in folders], damage.append)
+            if there is not None:
+                found.append((line, run, there[1]))
                 break
     return found
-
-
-def _first(read: Callable[[Path], _Read | None], folders: Sequence[Path], damage: list[str]) -> _Read | None:
-    """What the first of the folders holds that holds something whole."""
-    for folder in folders:
-        try:
-            if (record := read(folder)) is not None:
-                return record
-        except RecordError as error:
-            damage.append(str(error))
-    return None
 
 
 def _gallery(record: SampleRecord) -> dict[str, Any]:
