@@ -3,6 +3,7 @@
 import io
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -430,3 +431,27 @@ def test_an_interrupted_refresh_leaves_the_epoch_as_it_was(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         selector.refresh(3)
     assert same_state(before, selector.state_dict())
+
+
+def test_between_two_epochs_too_the_selector_must_be_of_the_same_moment():
+    sampler, copied = two_alike(warm_up=1)
+    old = None
+    for epoch in range(4):
+        list(sampler)
+        observe_epoch(sampler.selector, epoch)
+        old = old or sampler.selector.state_dict()
+    copied.load_state_dict(sampler.state_dict())
+    copied.selector.load_state_dict(old)
+    with pytest.raises(
+        ValueError, match=r"stands before epoch 4, but the selector at epoch 0; load the state of"
+    ):
+        list(copied)
+    copied.set_epoch(2)  # whoever says so may go on from there
+    assert len(list(copied)) == SAMPLES
+
+
+def test_an_epoch_counted_by_numpy_leaves_a_state_that_loads():
+    selector = RandomBatch(60, 4, 8)
+    for epoch in np.arange(3):
+        selector.refresh(epoch)
+    assert through_torch(selector.state_dict())["epoch"] == 2

@@ -129,7 +129,7 @@ class AdaptiveSampler(Sampler[int]):
         if self._reading is not None and self._reading[0] != epoch:
             self._reading = None  # an iteration of another epoch that was left halfway is over
         if epoch != self._next[0]:
-            self._next = (epoch, 0)
+            self._next, self._is_loaded = (epoch, 0), False
 
     def next_epoch(self) -> Tensor:
         """The next epoch's indices at once, int64, on the selector's device: for data that lives there too."""
@@ -140,9 +140,10 @@ class AdaptiveSampler(Sampler[int]):
 
     def _begin(self) -> tuple[int, int]:
         epoch, position = self._next
-        is_new = self.selector.epoch < 0 and not self.selector.was_told
-        lacks_past = self._is_loaded and epoch > 0 and self.selector.learns and is_new
-        if lacks_past or (position and self.selector.epoch != epoch):
+        selector = self.selector
+        is_of_then = selector.epoch in (epoch - 1, epoch) or (selector.epoch < 0 and selector.was_told)
+        is_apart = self._is_loaded and selector.learns and not is_of_then
+        if is_apart or (position and selector.epoch != epoch):
             raise ValueError(
                 f"the sampler stands {'inside' if position else 'before'} epoch {epoch}, but the selector at epoch "
                 f"{self.selector.epoch}; load the state of both, taken at the same moment"

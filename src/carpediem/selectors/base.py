@@ -245,7 +245,7 @@ class Selector(ABC):
 
     def refresh(self, epoch: int) -> None:
         """Build the distribution for `epoch` (0-based) from what was observed so far."""
-        check_integer("epoch", epoch, at_least=0)
+        epoch = check_integer("epoch", epoch, at_least=0)
         if epoch <= self.epoch:
             raise ValueError(
                 f"epoch must come after epoch {self.epoch}, for which batches were drawn, got {epoch}; to train anew "
@@ -340,7 +340,7 @@ class Selector(ABC):
                     if name != "method"
                     else f"the state is of {state[name]}, this selector is {value}; load it into {state[name]}"
                 )
-        check_integer("the state's epoch", state.get("epoch"), at_least=-1)
+        epoch = check_integer("the state's epoch", state.get("epoch"), at_least=-1)
         for name, tensor in self._tensors.items():
             found = state.get(f"state.{name}")
             if not isinstance(found, Tensor) or found.shape != tensor.shape or found.dtype != tensor.dtype:
@@ -355,7 +355,7 @@ class Selector(ABC):
         distribution = self.rebuild(frozen)
         for name, tensor in self._tensors.items():
             tensor.copy_(state[f"state.{name}"])
-        self._distribution, self.epoch, self.was_told = distribution, state["epoch"], True
+        self._distribution, self.epoch, self.was_told = distribution, epoch, True
         if self.journal is not None:  # its steps are undone by this
             self.journal.clear()
 
