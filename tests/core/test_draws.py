@@ -2,6 +2,7 @@
 
 import math
 import time
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -271,3 +272,22 @@ def test_a_race_among_few_possible_samples_draws_only_these(generator):
     drawn = Weights(weights).draw(50, 150, generator)
     assert set(drawn.flatten().tolist()) <= set(possible.tolist())
     assert all(len(set(row)) == 150 for row in drawn.tolist())
+
+
+def test_a_batch_of_many_samples_takes_no_more_memory_than_a_few_of_its_size(generator):
+    weights = Weights(torch.rand(1 << 20, generator=generator) + 1)
+    tracemalloc.start()
+    try:
+        drawn = weights.draw(1, 1 << 15, generator)
+        assert tracemalloc.get_traced_memory()[1] < 64 * drawn.nbytes
+    finally:
+        tracemalloc.stop()
+    assert len(drawn.unique()) == 1 << 15
+
+
+@pytest.mark.parametrize("name", ["weights", "levels", "level_weights"])
+def test_a_state_that_lacks_a_part_of_its_distribution_is_refused(name):
+    state = distributions(300)["weights" if name == "weights" else "levels"].state_dict()
+    del state[name]
+    with pytest.raises(ValueError, match=f"must hold '{name}', a tensor, it holds NoneType"):
+        distribution_from_state(state, 300, torch.device("cpu"))

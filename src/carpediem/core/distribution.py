@@ -165,7 +165,7 @@ class Levels(Distribution):
     """Samples of one level are equally likely.
 
     Args:
-        levels: level of each sample, shape (N,), small integers.
+        levels: level of each sample, shape (N,), small integers. Kept as they are: write into a copy from then on.
         level_weights: weight of each level, at least 0; any real type, taken as float64.
     """
 
@@ -230,7 +230,8 @@ class Weights(Distribution):
     No table of cumulated weights is searched and none is rounded, so N has no limit.
 
     Args:
-        weights: shape (N,), finite, at least 0, not all 0; any real type, taken as float64.
+        weights: shape (N,), finite, at least 0, not all 0; any real type, taken as float64. A tensor of float64 is
+            kept as it is: write into a copy from then on.
     """
 
     _LEVELS = 255  # level 254 takes what is less likely than 2^-31 of the largest, level 255 the zeros
@@ -338,6 +339,11 @@ def distribution_from_state(state: State, num_samples: int, device: torch.device
         return Uniform(num_samples, device)
     if kind not in ("levels", "weights"):
         raise ValueError(f"distribution must be one of uniform, levels, weights; the state holds {kind!r}")
+    for name in ("levels", "level_weights") if kind == "levels" else ("weights",):
+        if not isinstance(state.get(name), Tensor):
+            raise ValueError(
+                f"the state's distribution must hold {name!r}, a tensor, it holds {type(state.get(name)).__name__}"
+            )
     values: Tensor = state[kind].to(device, copy=True)
     if len(values) != num_samples:
         raise ValueError(f"the state's distribution holds {len(values)} samples, this selector {num_samples}")
