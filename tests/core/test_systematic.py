@@ -223,3 +223,18 @@ def test_a_distribution_knows_its_largest_probability(distribution):
 def test_a_sample_that_half_of_the_batches_need_is_not_spread_easily():
     assert is_spread_easily(100, 10, 0.04)
     assert not is_spread_easily(100, 10, 0.041)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-12, 0.5])
+def test_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch, offset):
+    """Sums that drift as those of many millions do."""
+    weights = torch.zeros(600)
+    weights[::2] = 1.0
+    distribution = Weights(weights)
+    added_up = np.cumsum
+    monkeypatch.setattr(np, "cumsum", lambda *a, **k: np.multiply(added_up(*a, **k), 1 - 1e-3, **k))
+    monkeypatch.setattr("carpediem.core.systematic.uniform", lambda count, generator: np.full(count, offset))
+    for seed in range(8):
+        epoch = systematic_epoch(distribution, 6, torch.Generator().manual_seed(seed))
+        assert not (epoch % 2).any()
+        assert ((epoch.bincount(minlength=600) - 2 * weights).abs() <= (offset < 0.5)).all()

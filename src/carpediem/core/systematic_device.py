@@ -30,7 +30,9 @@ def spread(probabilities: Tensor, batch_size: int, generator: torch.Generator) -
     full, tail = divmod(n, batch_size)
     order = torch.randperm(n, generator=generator, device=device)
     offset = torch.rand(1, dtype=torch.float64, generator=generator, device=device)
-    teeth = ((probabilities[order] * n).cumsum(0) + offset).floor().clamp_(max=n)
+    sums = probabilities[order].cumsum(0)
+    # Divided by their own end, so that a last sample of weight 0 gets nothing of what rounding left over.
+    teeth = (sums / sums[-1:] * n + offset).floor().clamp_(max=n)
     teeth[-1:] = n
     # Summed in parallel, a later sum may come out below an earlier one by rounding.
     teeth = teeth.cummax(0).values.long()
