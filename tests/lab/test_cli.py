@@ -233,6 +233,16 @@ def on_a_terminal(arguments, cwd):
     return shown.decode(), process.wait(60)
 
 
+def test_a_table_that_goes_to_a_file_is_plain_on_a_terminal_too(tmp_path):
+    assert run("compare", "--out", "study", *QUICK, cwd=tmp_path).returncode == 0
+    shown, code = on_a_terminal(["tables", "study", "--measured"], tmp_path)
+    assert code == 0
+    assert "\x1b[" in shown
+    shown, code = on_a_terminal(["tables", "study", "--measured", "--out", "table.txt"], tmp_path)
+    assert (shown.split(), code) == (["table.txt"], 0)
+    assert "\x1b" not in (tmp_path / "table.txt").read_text()
+
+
 def test_a_terminal_shows_a_bar_and_colours(tmp_path):
     shown, code = on_a_terminal(["compare", "--out", "study", *QUICK], tmp_path)
     assert code == 0, shown

@@ -20,7 +20,7 @@ from carpediem.lab.records import read_runs
 from carpediem.lab.report import Watch, write_report
 from carpediem.lab.session import table_text
 from carpediem.lab.stage_tables import stage_tables
-from carpediem.lab.table import measured, render_csv, render_markdown
+from carpediem.lab.table import measured, render_csv, render_markdown, render_text
 from carpediem.lab.tables import all_tables
 
 TABLE_ENDINGS = {"": "text", ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
@@ -77,7 +77,7 @@ def tables(
         render = render_markdown if form == "markdown" else render_csv
         text = "\n".join(render(table) for table in made)
     elif form == "text":
-        text = "\n".join(table_text(table) for table in made)
+        text = "\n".join((table_text if out is None else render_text)(table) for table in made)
     else:
         raise ValueError(f"--format must be text, markdown, csv or json, got {form!r}")
     if out is None:
