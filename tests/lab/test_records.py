@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from carpediem.lab.records import RecordError, RunRecord, export_runs, read_run, read_runs
+from carpediem.lab.records import RecordError, RunRecord, export_runs, read_epochs, read_run, read_runs
 from carpediem.lab.results import group_cells
 
 CONFIG = {
@@ -263,3 +263,20 @@ def test_a_loss_that_is_null_is_read_as_not_a_number_and_written_as_null_again(t
     export_runs([tmp_path / "study"], tmp_path / "runs.jsonl")
     assert "NaN" not in (tmp_path / "runs.jsonl").read_text()
     assert read_runs(tmp_path / "runs.jsonl") == [run]
+
+
+def test_a_run_that_finishes_while_it_is_read_is_not_called_damaged(tmp_path, monkeypatch):
+    folder = write_run(tmp_path, epochs=3, iterations=66)
+    (whole, done) = ((folder / name).read_text() for name in ("epochs.jsonl", "done.json"))
+    (folder / "epochs.jsonl").write_text("".join(whole.splitlines(keepends=True)[:2]))
+    (folder / "done.json").unlink()
+
+    def read_and_finish(path):
+        epochs = read_epochs(path)
+        (folder / "epochs.jsonl").write_text(whole)
+        (folder / "done.json").write_text(done)
+        return epochs
+
+    monkeypatch.setattr("carpediem.lab.records.read_epochs", read_and_finish)
+    assert not read_run(folder).finished
+    assert read_run(folder).finished

@@ -114,13 +114,16 @@ def _read_folder(folder: Path) -> RunRecord:
     if not path.is_file():
         raise RecordError(f"{path} is missing")
     config = _check_config(_read_object(path), where=str(path))
-    done, epochs = folder / "done.json", read_epochs(folder / "epochs.jsonl")
+    # First whether it has finished: a run that is still being trained may finish while its epochs are read.
+    ended = folder / "done.json"
+    done = _read_object(ended) if ended.is_file() else None
+    epochs = read_epochs(folder / "epochs.jsonl")
     wanted, reached = config.get("iterations"), epochs[-1]["iteration"] if epochs else 0
-    if done.is_file() and wanted is not None and reached < wanted:
+    if done is not None and wanted is not None and reached < wanted:
         raise RecordError(
             f"{folder / 'epochs.jsonl'} lacks the end of a finished run: {reached} of {wanted} iterations"
         )
-    return RunRecord(folder.name, config, epochs, _read_object(done) if done.is_file() else None)
+    return RunRecord(folder.name, config, epochs, done)
 
 
 def export_runs(folders: Iterable[str | Path], file: str | Path) -> None:
