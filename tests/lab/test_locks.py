@@ -1,5 +1,6 @@
 """Several processes in one study's folder."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -163,3 +164,17 @@ def test_a_worker_that_was_forked_meanwhile_does_not_keep_the_lock(tmp_path):
         again.release()
     finally:
         os.close(copy)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_where_the_disk_has_no_locks_everyone_is_let_in(make_configs, monkeypatch, tmp_path, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    (config,) = make_configs("random")
+    one, other = RunFolder(tmp_path), RunFolder(tmp_path)
+    assert one.begin(config)
+    assert other.begin(config)
+    one.end()
+    other.end()

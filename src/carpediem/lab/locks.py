@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,14 @@ except ImportError:  # not a POSIX system: folders are not locked there
     fcntl = None  # type: ignore[assignment]
 
 
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # as some disks on a network answer
+
+
 class FolderLock:
     """Keeps other processes that ask for the same lock out of a folder.
 
     The lock is on a file `.lock`, which stays; it ends with the process that holds it, however that ends. Where
-    the system has no such locks, everyone is let in.
+    the system or the disk has no such locks, everyone is let in.
 
     Args:
         folder: must exist when the lock is taken.
@@ -42,8 +46,10 @@ class FolderLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        except BaseException:
+        except BaseException as error:
             os.close(descriptor)
+            if isinstance(error, OSError) and error.errno in _NO_LOCKS:
+                return True
             raise
         self._descriptor = descriptor
         return True
