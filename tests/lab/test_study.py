@@ -13,6 +13,7 @@ from carpediem.lab.checkpoint import DamagedCheckpoint, latest_checkpoint, load_
 from carpediem.lab.curves import terminal_curves, write_curves
 from carpediem.lab.data import ImageData
 from carpediem.lab.records import export_runs, read_runs
+from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.study import Study
 from carpediem.lab.table import render_text
 from carpediem.lab.tables import all_tables
@@ -416,3 +417,23 @@ def test_a_damaged_description_is_named_with_a_remedy(make_configs, tmp_path):
         ValueError, match=r"study.json is damaged: .*; delete it, and the same command writes it anew"
     ):
         Study(tmp_path / "study", make_configs("random")).train()
+
+
+def test_a_damaged_checkpoint_does_not_take_the_place_of_the_good_one(tmp_path, monkeypatch):
+    folder, path = RunFolder(tmp_path), tmp_path / "checkpoint.pt"
+    for number in (1, 2):
+        folder.append(
+            {"epoch": number - 1, "iteration": number, "seconds": 1.0, "train_loss": 1.0, "test_error": 1.0}
+        )
+        folder.save({"epochs": number})
+    damage(path, flipped)
+    state, complaints = folder.resume()
+    assert (state, len(complaints)) == ({"epochs": 1}, 1)
+
+    def full(*_):
+        raise OSError("no room")
+
+    monkeypatch.setattr("carpediem.lab.checkpoint.write_whole", full)
+    with pytest.raises(OSError, match="no room"):
+        folder.save({"epochs": 2})
+    assert latest_checkpoint(path)[0] == {"epochs": 1}

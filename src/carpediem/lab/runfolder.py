@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.atomic import write_json, write_whole
-from carpediem.lab.checkpoint import latest_checkpoint, save_checkpoint
+from carpediem.lab.checkpoint import latest_checkpoint, previous, save_checkpoint
 from carpediem.lab.config import RunConfig
 from carpediem.lab.locks import FolderLock
 from carpediem.lab.records import read_epochs, record_line
@@ -85,7 +85,11 @@ class RunFolder:
 
     def resume(self) -> tuple[dict[str, Any] | None, list[str]]:
         """The state to go on from, with the records cut back to it; and complaints about damaged files."""
-        state, complaints = latest_checkpoint(self.folder / "checkpoint.pt")
+        path = self.folder / "checkpoint.pt"
+        state, complaints = latest_checkpoint(path)
+        # Lest at the next save the damaged one takes the good one's place.
+        if state is not None and complaints:
+            previous(path).replace(path)
         records = self.records()
         # An epoch that was recorded but not saved is trained again, to the same numbers.
         keep = records[: state["epochs"]] if state else []
