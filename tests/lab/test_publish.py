@@ -1,5 +1,7 @@
 """What a results folder holds, and what happens to one that held something before."""
 
+from pathlib import Path
+
 import pytest
 
 from carpediem.lab import publish as module
@@ -91,3 +93,32 @@ def test_a_study_is_no_place_to_publish_in_and_nothing_is_nothing_to_publish(stu
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"file/x cannot be written: .*; choose another --out"):
         publish([study], tmp_path / "file" / "x")
+
+
+def test_the_working_folder_may_be_published_to(study, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    publish([study], Path())
+    assert read_runs(tmp_path / "here") == read_runs(study)
+    assert {place.name for place in tmp_path.iterdir()} == {"study", "here"}
+
+
+def test_a_publication_that_was_stopped_is_put_right_by_the_next(study, make_configs, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    Study(other, make_configs("recency", seeds=(1,), epochs=4, optimizer="sgd")).train()
+    out = tmp_path / "out"
+    publish([other], out)
+    unlink = Path.unlink
+
+    def stop(file, **options):
+        if file.parent == out:
+            raise KeyboardInterrupt
+        unlink(file, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", stop)
+        with pytest.raises(KeyboardInterrupt):
+            publish([study], out)
+    assert {run.config["optimizer"] for run in read_runs(out)} == {"sgd"}
+    second = publish([study], out)
+    assert names(out) == {file.relative_to(out).as_posix() for file in second}

@@ -26,18 +26,22 @@ def publish(folders: Sequence[Path], out: Path) -> list[Path]:
     lies there stays.
     """
     before = _published_in(out)
-    beside = part_of(out)
+    beside = part_of(out.resolve())
     try:
         with writing_out(out):
             beside.mkdir(parents=True)
             names = [file.relative_to(beside) for file in _make(folders, beside)]
-            for name in names:
+            runs, *others = names
+            for name in others if before else names:
                 (out / name).parent.mkdir(parents=True, exist_ok=True)
                 (beside / name).replace(out / name)
             for file in before - {out / name for name in names}:
                 file.unlink()
                 if file.parent != out and not any(file.parent.iterdir()):
                     file.parent.rmdir()
+            # Last: were this one stopped before, the next publication finds by the old runs what is to go.
+            if before:
+                (beside / runs).replace(out / runs)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return [out / name for name in names]
