@@ -82,7 +82,7 @@ class TimeToError:
 
 @dataclass(frozen=True)
 class Curve:
-    """Test error and training loss by epoch: the mean over seeds."""
+    """Test error by epoch: the mean over seeds."""
 
     iterations: list[int]
     seconds: list[float]
