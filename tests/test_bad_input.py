@@ -6,10 +6,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader, TensorDataset
 
 from carpediem import (
     ActiveBias,
     AdaptiveSampler,
+    Indexed,
     OnlineBatch,
     RandomBatch,
     RecencyBias,
@@ -177,25 +179,27 @@ def logits(value):
 
 
 BAD_BATCHES = [
-    (INDICES + 15, LOGITS, TARGETS, ValueError, "indices must lie in [0, 20), num_samples being 20; got 22"),
+    (INDICES + 15, LOGITS, TARGETS, ValueError, "being 20; got 22; the indices of a part of a data set are"),
     (INDICES - 4, LOGITS, TARGETS, ValueError, "indices must lie in [0, 20), num_samples being 20; got -1"),
     (INDICES.double(), LOGITS, TARGETS, TypeError, "indices must be a tensor of integers, got a tensor of torch.f"),
     (INDICES.bool(), LOGITS, TARGETS, TypeError, "indices must be a tensor of integers, got a tensor of torch.bool"),
-    ([3, 7, 5], LOGITS, TARGETS, TypeError, "indices must be a tensor of integers, got [3, 7, 5]"),
-    (INDICES[None], LOGITS, TARGETS, ValueError, "indices must have one dimension, got shape (1, 3)"),
+    ([3, 7, 5], LOGITS, TARGETS, TypeError, "a tensor of integers, got [3, 7, 5]; hand in torch.as_tensor(indices)"),
+    (INDICES[None], LOGITS, TARGETS, ValueError, "one dimension, got shape (1, 3); hand in indices.flatten()"),
     (INDICES[0], LOGITS, TARGETS, ValueError, "indices must have one dimension, got shape ()"),
     (INDICES[:2], LOGITS, TARGETS, ValueError, "logits must have shape (2, 4), a row for each index"),
     (INDICES, LOGITS[:, :3], TARGETS, ValueError, "a row for each index and a column for each class, got (3, 3)"),
-    (INDICES, torch.zeros(3, 5), TARGETS, ValueError, "a column for each class, got (3, 5)"),
+    (INDICES, torch.zeros(3, 5), TARGETS, ValueError, "each class, got (3, 5); build the selector with num_classes=5"),
     (INDICES, torch.zeros(3, 4, 2), TARGETS, ValueError, "a column for each class, got (3, 4, 2)"),
     (INDICES, torch.zeros(4), TARGETS, ValueError, "a column for each class, got (4,)"),
     (INDICES, LOGITS.long(), TARGETS, TypeError, "logits must be a tensor of floating-point numbers, got a tensor"),
     (INDICES, LOGITS.tolist(), TARGETS, TypeError, "logits must be a tensor of floating-point numbers, got [["),
     (INDICES, LOGITS, TARGETS + 1, ValueError, "targets must lie in [0, 4), num_classes being 4; got 4"),
-    (INDICES, LOGITS, TARGETS - 1, ValueError, "targets must lie in [0, 4), num_classes being 4; got -1"),
+    (INDICES, LOGITS, TARGETS - 1, ValueError, "got -1; leave samples without a label out of the batch"),
     (INDICES, LOGITS, TARGETS[:2], ValueError, "targets must be as many as indices = 3, got 2"),
     (INDICES, LOGITS, TARGETS.float(), TypeError, "targets must be a tensor of integers, got a tensor of torch.f"),
     (INDICES, LOGITS, torch.ones(3, 4), TypeError, "torch.float32; of soft labels hand in targets.argmax(dim=1)"),
+    (INDICES, LOGITS, torch.ones(3, 4).long(), ValueError, "(3, 4); of one-hot labels hand in targets.argmax(dim=1)"),
+    (INDICES, LOGITS, TARGETS[:, None], ValueError, "got shape (3, 1); hand in targets.flatten()"),
     (INDICES, LOGITS, None, TypeError, "targets must be a tensor of integers, got None"),
     (INDICES, logits(math.nan), TARGETS, ValueError, "logits must be finite, got 1 values that are not"),
     (INDICES, logits(math.inf), TARGETS, ValueError, "on_nonfinite='skip' passes over such batches and counts them"),
@@ -218,6 +222,56 @@ def test_a_bad_batch_is_refused_whole_and_leaves_the_state_as_it_was(
         selector.observe(indices, logits, targets)
     assert words in str(caught.value)
     assert same_state(before, selector.state_dict())
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_a_batch_that_was_refused_counts_as_none(method):
+    """Else a program that catches the error would never be warned that nothing is observed."""
+    selector = method(20, 4, 30)
+    with pytest.raises(TypeError):
+        selector.observe("x", None, None)
+    with pytest.raises(ValueError, match="indices"):
+        selector.observe(INDICES + 20, LOGITS, TARGETS)
+    assert not selector.was_told
+    selector.observe(INDICES, LOGITS, TARGETS)
+    assert selector.was_told
+
+
+def test_a_warning_that_nothing_was_observed_points_at_the_loop():
+    sampler = AdaptiveSampler(OnlineBatch(20, 4, 30, warm_up=1), batch_size=4)
+    list(sampler)
+    with pytest.warns(UserWarning, match="has not observed a single step") as caught:
+        list(sampler)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("device", ["abacus", "cuda:99"])
+def test_a_device_that_is_not_there_is_named_with_a_remedy(device):
+    with pytest.raises(
+        ValueError, match=f"device must be one that torch has here, got '{device}' .*use device='cpu'"
+    ):
+        RandomBatch(20, 4, 30, device=device)
+
+
+def test_a_data_set_in_place_of_its_length_is_told_of_it():
+    with pytest.raises(TypeError, match=r"num_samples must be an integer, got .*; its length is 7"):
+        RandomBatch(TensorDataset(torch.zeros(7)), 4, 30)
+
+
+def test_weights_of_the_loss_are_asked_for_by_indices_of_samples():
+    selector = ActiveBias(20, 4, 30, mode="reweight")
+    assert selector.loss_weights(INDICES).tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(TypeError, match=r"hand in torch.as_tensor\(indices\)"):
+        selector.loss_weights([1, 2])
+    with pytest.raises(ValueError, match=r"indices must lie in \[0, 20\), num_samples being 20; got 22"):
+        selector.loss_weights(INDICES + 15)
+
+
+def test_a_collate_function_that_is_given_no_pairs_says_what_the_loader_lacks():
+    with pytest.raises(
+        TypeError, match=r"must be given \(index, item\) pairs, got int; .* Indexed\(dataset\)"
+    ):
+        next(iter(DataLoader([1, 2, 3], collate_fn=Indexed.collate(list))))
 
 
 @pytest.mark.parametrize("method", LEARNING)

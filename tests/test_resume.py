@@ -450,6 +450,17 @@ def test_between_two_epochs_too_the_selector_must_be_of_the_same_moment():
     assert len(list(copied)) == SAMPLES
 
 
+def test_a_state_taken_right_after_another_was_loaded_is_the_same():
+    sampler, copied = two_alike(warm_up=1)
+    for epoch in range(2):
+        list(sampler)
+        observe_epoch(sampler.selector, epoch)
+    copied.load_state_dict(sampler.state_dict())
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert copied.state_dict(position=0) == copied.state_dict() == sampler.state_dict()
+    assert copied.state_dict(position=2 * BATCH)["epoch"] == 2
+
+
 def test_an_epoch_counted_by_numpy_leaves_a_state_that_loads():
     selector = RandomBatch(60, 4, 8)
     for epoch in np.arange(3):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -12,9 +11,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
+from carpediem.core.caller import loop_level
+
 Item = TypeVar("Item", covariant=True)
 Batch = TypeVar("Batch")
-BETWEEN = ("carpediem", "torch", "torchdata", "multiprocessing")
 
 
 class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
@@ -65,7 +65,7 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
             warnings.warn(
                 "a batch holds the same sample twice, which an AdaptiveSampler never cuts; give the DataLoader its "
                 "batch_size",
-                stacklevel=_loop_level(),
+                stacklevel=loop_level(),
             )
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(indices) if fetch else [self.dataset[index] for index in indices]
@@ -96,14 +96,6 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
             )
 
 
-def _loop_level() -> int:
-    """The `stacklevel` at which the caller warns of the loop over a loader, which torch's frames lie between."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in BETWEEN:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 class Collate(Generic[Batch]):
     """What `Indexed.collate` returns; a class, since a function inside a function cannot be pickled."""
 
@@ -116,5 +108,10 @@ class Collate(Generic[Batch]):
         self.fn = fn
 
     def __call__(self, indexed: list[tuple[int, Any]]) -> tuple[Tensor, Batch]:
+        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in indexed):
+            raise TypeError(
+                f"Indexed.collate must be given (index, item) pairs, got {type(indexed[0]).__name__}; give the loader "
+                "Indexed(dataset)"
+            )
         indices, items = zip(*indexed, strict=True)
         return torch.tensor(indices), self.fn(list(items))

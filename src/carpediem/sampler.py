@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import Sampler
 
+from carpediem.core.caller import loop_level
 from carpediem.core.distribution import Distribution
 from carpediem.core.systematic import systematic_parts
 from carpediem.selectors.base import DRAWS, Draws, Selector, check_integer
@@ -164,7 +165,7 @@ class AdaptiveSampler(Sampler[int]):
             warnings.warn(
                 f"{type(self.selector).__name__} draws by what this rank alone has observed, so that the ranks' shares "
                 "are of different batches; call carpediem.distributed.synchronise(sampler) before training",
-                stacklevel=2,
+                stacklevel=loop_level(),
             )
 
     def _lists(self) -> Iterator[Iterator[int]]:
@@ -229,7 +230,7 @@ class AdaptiveSampler(Sampler[int]):
                     "epoch alone"
                 )
             # Where workers have drawn the epoch to its end, training is still inside the one before.
-            epoch = self.selector.epoch if self.selector.epoch >= 0 else epoch
+            epoch = epoch if self._is_loaded or self.selector.epoch < 0 else self.selector.epoch
             epoch, drawn = (epoch + 1, 0) if position >= self._drawn_in_all else (epoch, position)
         return {
             "epoch": epoch,

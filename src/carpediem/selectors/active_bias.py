@@ -9,7 +9,14 @@ from torch import Tensor
 
 from carpediem.core.distribution import Distribution, Uniform, Weights
 from carpediem.core.moments import RunningMoments
-from carpediem.selectors.base import Selector, at_least_float32, check_lengths, check_number
+from carpediem.selectors.base import (
+    Selector,
+    at_least_float32,
+    check_column,
+    check_lengths,
+    check_number,
+    check_range,
+)
 
 
 class ActiveBias(Selector):
@@ -81,5 +88,8 @@ class ActiveBias(Selector):
         """With mode="reweight": the weight of each sample of the batch, 1 on average; 1 during warm-up."""
         if self.mode != "reweight":
             return None
-        weights = self._loss_weights[indices.to(self.device)]
+        indices = check_column("indices", indices).to(self.device)
+        if self.device.type == "cpu" and len(indices):
+            check_range("indices", indices, self.num_samples, "num_samples")
+        weights = self._loss_weights[indices]
         return (weights / weights.mean()).float()

@@ -7,7 +7,7 @@ import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from carpediem.core.arrays import native
+from carpediem.core.caller import loop_level
 from carpediem.core.distribution import Distribution, Uniform, distribution_from_state
 
 Draws = Literal["independent", "systematic"]
@@ -101,7 +102,7 @@ class Selector(ABC):
             raise ValueError(f"on_nonfinite must be 'raise' or 'skip', got {on_nonfinite!r}")
         self.num_samples, self.num_classes, self.epochs = num_samples, num_classes, epochs
         self.warm_up, self.on_nonfinite = warm_up, on_nonfinite
-        self.device = torch.device(device)
+        self.device = _device(device)
         self.epoch = -1
         self.was_told = self._is_warned = False
         self._options = {"warm_up": warm_up, **(options or {})}
@@ -181,18 +182,23 @@ class Selector(ABC):
         Raises:
             TypeError, ValueError: the batch is refused whole and the state stays as it was.
         """
+        self._take_in(indices, logits, targets)
         self.was_told = True
+
+    def _take_in(self, indices: Tensor, logits: Tensor, targets: Tensor) -> None:
         if self.num_classes is None:
             return
-        indices = _column("indices", indices)
-        targets = _column("targets", targets)
+        indices = check_column("indices", indices)
+        targets = check_column("targets", targets)
         if not isinstance(logits, Tensor) or not logits.is_floating_point():
             raise TypeError(f"logits must be a tensor of floating-point numbers, got {_kind(logits)}")
         shape = (len(indices), self.num_classes)
         if logits.shape != shape:
+            other = logits.dim() == 2 and len(logits) == len(indices)
             raise ValueError(
                 f"logits must have shape {shape}, a row for each index and a column for each class, "
                 f"got {tuple(logits.shape)}"
+                + (f"; build the selector with num_classes={logits.shape[1]}" if other else "")
             )
         if len(targets) != len(indices):
             raise ValueError(f"targets must be as many as indices = {len(indices)}, got {len(targets)}")
@@ -204,8 +210,8 @@ class Selector(ABC):
         indices, targets = (t.to(self.device, torch.int64, non_blocking=aside) for t in (indices, targets))
         logits = logits.detach().to(self.device, non_blocking=aside)
         if self.device.type == "cpu":
-            check_range("indices", indices, self.num_samples, "num_samples")
-            check_range("targets", targets, self.num_classes, "num_classes")
+            check_range("indices", indices, self.num_samples, "num_samples", _OF_A_PART)
+            check_range("targets", targets, self.num_classes, "num_classes", _UNLABELLED)
             # A finite sum has finite terms, and costs a third of looking at each; a sum may overflow, though.
             if not math.isfinite(logits.sum()) and not bool(logits.isfinite().all()):
                 if self.on_nonfinite == "raise":
@@ -270,7 +276,7 @@ class Selector(ABC):
             warnings.warn(
                 f"{type(self).__name__} has not observed a single step up to epoch {epoch} and has nothing to select "
                 "by; call selector.observe(indices, logits, targets) after every step",
-                stacklevel=2,
+                stacklevel=loop_level(),
             )
         chosen = Uniform(self.num_samples, self.device) if epoch < self.warm_up else self.build(epoch)
         if not isinstance(chosen, Distribution):
@@ -363,7 +369,9 @@ class Selector(ABC):
 def check_integer(name: str, value: object, *, at_least: int) -> int:
     """The value as a plain integer; refuses what is none, or less than `at_least`. NumPy's integers are some."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        has_length = isinstance(value, Sized) and not isinstance(value, str)
+        length = f"; its length is {len(value)}" if has_length else ""  # type: ignore[arg-type]
+        raise TypeError(f"{name} must be an integer, got {_kind(value)}{length}")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
     return int(value)
@@ -401,25 +409,45 @@ def at_least_float32(logits: Tensor) -> Tensor:
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def check_range(name: str, values: Tensor, stop: int, stop_name: str) -> None:
+_OF_A_PART = "; the indices of a part of a data set are those that Indexed(Subset(...)) gives"
+_UNLABELLED = "; leave samples without a label out of the batch that is handed in"
+
+
+def check_range(name: str, values: Tensor, stop: int, stop_name: str, remedy: str = "") -> None:
     """Refuse integers outside [0, stop)."""
     host = native(values)
     low, high = int(host.min()), int(host.max())
     if low < 0 or high >= stop:
         raise ValueError(
-            f"{name} must lie in [0, {stop}), {stop_name} being {stop}; got {low if low < 0 else high}"
+            f"{name} must lie in [0, {stop}), {stop_name} being {stop}; got {low if low < 0 else high}{remedy}"
         )
 
 
-def _column(name: str, values: object) -> Tensor:
+def check_column(name: str, values: object) -> Tensor:
     """A one-dimensional integer tensor."""
     if not isinstance(values, Tensor) or values.dtype not in INTEGERS:
         soft = name == "targets" and isinstance(values, Tensor) and values.dim() == 2
-        remedy = "; of soft labels hand in targets.argmax(dim=1)" if soft else "; hand in int64"
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}{remedy}")
+        remedy = "hand in int64" if isinstance(values, Tensor) else f"hand in torch.as_tensor({name})"
+        remedy = "of soft labels hand in targets.argmax(dim=1)" if soft else remedy
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}; {remedy}")
     if values.dim() != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}")
+        one_hot = name == "targets" and values.dim() == 2 and values.shape[1] > 1
+        remedy = "of one-hot labels hand in targets.argmax(dim=1)" if one_hot else f"hand in {name}.flatten()"
+        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}; {remedy}")
     return values
+
+
+def _device(name: torch.device | str) -> torch.device:
+    """A device that tensors can be made on."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device must be one that torch has here, got {name!r} ({reason}); use device='cpu'"
+        ) from error
+    return device
 
 
 def _kind(value: object) -> str:
