@@ -20,6 +20,7 @@ import torch
 from carpediem import __version__
 from carpediem.cli import app
 from carpediem.lab import session
+from carpediem.lab.export import sample_table
 from carpediem.lab.records import read_run, read_runs
 from carpediem.lab.tensorboard import write_events
 from lab.data.makers import class_folders, mnist
@@ -53,6 +54,10 @@ def wrong_net(num_classes, in_channels):
 class Wrong(nn.Linear):
     def forward(self, images):
         return {}["here"]
+
+def plain_net():
+    return None
+
 
 def wrong_forward(num_classes, in_channels):
     return Wrong(in_channels, num_classes)
@@ -395,6 +400,10 @@ def test_a_folder_of_images_can_be_compared_on(call, tmp_path):
     assert code == 0, err
     assert {r.config["recipe"] for r in read_runs(tmp_path / "study")} == {"modern"}
     assert all(name in out for name in NAMES)
+    table = sample_table([tmp_path / "study"])
+    for path, name in table.select("path", "class_name").rows():
+        assert (tmp_path / "pets" / path).is_file()
+        assert path.startswith(f"{name}/")
 
 
 def test_users_own_data_and_network_are_found_in_the_current_folder(tmp_path):
@@ -531,7 +540,14 @@ MISTAKES = {
     ),
     "folder without images": (["--data", "./empty"], "empty must hold a folder for each"),
     "no such device": (["--device", "abacus"], "--device must be cpu or cuda, got 'abacus'"),
-    "unknown key": (["--config", "wrong.toml"], "wrong.toml has the unknown key 'sedes'; known are .*seeds"),
+    "unknown key": (
+        ["--config", "wrong.toml"],
+        "wrong.toml has the unknown key 'sedes'; did you mean 'seeds'[?]",
+    ),
+    "a network with other arguments": (
+        ["--net", "own_code:plain_net"],
+        "own_code:plain_net must take num_classes and in_channels by name, got .*'num_classes'",
+    ),
     "no TOML": (["--config", "broken.toml"], "broken.toml is not a TOML file"),
     "no file": (["--config", "absent.toml"], "absent.toml.*see .*carpediem compare --help"),
     "no number": (["--seeds", "many"], "--seeds.*many.*see .*carpediem compare --help"),

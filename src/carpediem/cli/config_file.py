@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,9 @@ def config_option(context: typer.Context, value: Path | None) -> Path | None:
     for key, setting in settings.items():
         name = names.get(key.replace("-", "_"))
         if name is None:
-            raise typer.BadParameter(
-                f"{value} has the unknown key {key!r}; known are {', '.join(sorted(names))}"
-            )
+            close = difflib.get_close_matches(key.replace("-", "_"), names, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(names))}"
+            raise typer.BadParameter(f"{value} has the unknown key {key!r}; {meant}")
         defaults[name] = ",".join(map(str, setting)) if isinstance(setting, list) else setting
     context.default_map = {**(context.default_map or {}), **defaults}
     return value

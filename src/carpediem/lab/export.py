@@ -108,10 +108,12 @@ def _part(run: RunRecord, record: SampleRecord) -> DataFrame:
     from polars import col
 
     names, options = dict(enumerate(record.classes)), dict(selection_of(run.config))
+    nowhere: list[str | None] = [None] * len(record)
     columns = polars.DataFrame(
         {
             "index": record.index,
             "label": record.label,
+            "path": polars.Series(nowhere if record.path is None else record.path, dtype=polars.String),
             "uncertainty": record.uncertainty,
             "majority_prediction": record.majority,
             "agreement": record.agreement,
@@ -134,6 +136,7 @@ def _part(run: RunRecord, record: SampleRecord) -> DataFrame:
         polars.lit(int(run.config["seed"])).cast(polars.Int64).alias("seed"),
         polars.lit(record.epochs).cast(polars.Int64).alias("epochs"),
         "index",
+        "path",
         "label",
         class_of("label").alias("class_name"),
         "uncertainty",

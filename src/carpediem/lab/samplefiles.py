@@ -29,6 +29,8 @@ def write_sample_files(folder: Path, state: dict[str, Any], data: Source) -> Non
     """Writes `samples.npz`, `gallery.npz` and `trails.npz` from the state of a run's observer."""
     label = data.train_labels.numpy()
     record, trails = record_of(state, data.classes, label), trails_of(state, data.classes, label)
+    if data.train_files is not None:
+        record = replace(record, path=np.array(data.train_files))
     write_record(folder / SAMPLES, record)
     write_record(folder / TRAILS, trails)
     rows = gallery_rows(record, trails.index.astype(np.int64))

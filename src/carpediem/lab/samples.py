@@ -55,6 +55,7 @@ class SampleRecord:
         times_drawn: how often the sample was in a mini-batch, over the whole run.
         last_change: the epoch (from 0) in which the prediction last differed from the one before; -1 if never.
         last_loss: the loss when the sample was drawn last; NaN if never.
+        path: the image's file, under the folder of the data; None where the images do not come from files.
         images: (n, h, w, c), uint8, c = 1 or 3, at most 48 pixels a side; None in `samples.npz`.
     """
 
@@ -70,6 +71,7 @@ class SampleRecord:
     times_drawn: Integers
     last_change: Integers
     last_loss: Floats
+    path: NDArray[np.str_] | None = None
     images: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:

@@ -24,6 +24,7 @@ class Source(Protocol):
         num_samples, num_tested, num_classes: sizes of the training set and the test set, number of classes.
         classes: the class names.
         train_labels: the label of every training sample, on the host.
+        train_files: the file of every training sample, where they come from files.
         normalise: (b, c, h, w) on the 0..255 scale to what a network takes.
         is_resident: `fetch` only computes on the device, so that it may be recorded in a CUDA graph.
     """
@@ -33,6 +34,7 @@ class Source(Protocol):
     num_classes: int
     classes: tuple[str, ...]
     train_labels: Tensor
+    train_files: tuple[str, ...] | None
     normalise: Normalisation
     is_resident: bool
 
@@ -65,6 +67,7 @@ class Resident:
             data.train_labels,
             data.train_images,
         )
+        self.train_files = data.train_files
         self.images, self.labels = data.train_images.to(device), data.train_labels.to(device)
         self._test = (data.test_images.to(device), data.test_labels.to(device))
 
@@ -101,6 +104,7 @@ class Streamed:
         self.num_samples, self.num_tested = len(self._train), len(self._test)
         self.num_classes, self.normalise = data.num_classes, normalise
         self.classes, self.train_labels = data.classes, self._train.labels
+        self.train_files = data.train_files
         self._device, self._workers, self._image_size = device, workers, data.image_size
         self._coming: Iterator[list[Tensor]] = iter(())
 

@@ -70,7 +70,7 @@ def test_the_search_path_is_left_as_it_was(here):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("three", r"must return an ImageData or the four arrays .*got tuple"),
+        ("three", r"must return a carpediem.lab.data.ImageData or the four arrays .*got tuple of 3"),
         ("nothing", "got NoneType"),
         ("floats", "train_images must be uint8"),
         ("float_labels", "train_labels must be whole numbers, got torch.float"),

@@ -27,9 +27,10 @@ def read_custom(spec: str) -> ImageData:
     if isinstance(found, ImageData):
         return found
     if not isinstance(found, (tuple, list)) or len(found) != 4:
+        of = f" of {len(found)}" if isinstance(found, (tuple, list)) else ""
         raise DataError(
-            f"{spec} must return an ImageData or the four arrays (train_images, train_labels, test_images, "
-            f"test_labels), got {type(found).__name__}"
+            f"{spec} must return a carpediem.lab.data.ImageData or the four arrays (train_images, train_labels, "
+            f"test_images, test_labels), got {type(found).__name__}{of}"
         )
     parts = dict(zip(("train_images", "train_labels", "test_images", "test_labels"), found, strict=True))
     tensors = {part: _tensor(value, f"{spec}: {part}") for part, value in parts.items()}
@@ -39,7 +40,14 @@ def read_custom(spec: str) -> ImageData:
         tensors[part] = _with_channels(tensors[part], f"{spec}: {part}")
     labels = tensors["train_labels"]
     count = int(labels.max()) + 1 if labels.numel() > 0 else 0
-    return ImageData(name=spec, **tensors, classes=tuple(str(number) for number in range(count)))
+    return ImageData(
+        name=spec,
+        train_images=tensors["train_images"],
+        train_labels=labels,
+        test_images=tensors["test_images"],
+        test_labels=tensors["test_labels"],
+        classes=tuple(str(number) for number in range(count)),
+    )
 
 
 def _tensor(value: object, what: str) -> Tensor:

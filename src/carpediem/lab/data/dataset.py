@@ -23,6 +23,7 @@ class ImageData:
         test_images: uint8, shape (M, c, h, w), the same c, h and w.
         test_labels: int64, shape (M,), in [0, k).
         classes: the k class names, in the order of the labels.
+        train_files: N names of files, where the training images come from some.
 
     >>> images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
     >>> labels = torch.tensor([0, 1, 0, 1])
@@ -37,10 +38,16 @@ class ImageData:
     test_images: Tensor
     test_labels: Tensor
     classes: tuple[str, ...]
+    train_files: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_part(self.name, "train", self.train_images, self.train_labels, self.classes)
         _check_part(self.name, "test", self.test_images, self.test_labels, self.classes)
+        if self.train_files is not None and len(self.train_files) != len(self.train_labels):
+            raise DataError(
+                f"{self.name}: train_files must be as many as the {len(self.train_labels)} training images, got "
+                f"{len(self.train_files)}"
+            )
         train, test = tuple(self.train_images.shape[1:]), tuple(self.test_images.shape[1:])
         if train != test:
             raise DataError(f"{self.name}: train and test images must have one shape, got {train} and {test}")

@@ -40,10 +40,17 @@ class Listing:
     test: tuple[ImageFile, ...]
     classes: tuple[str, ...]
 
+    @property
+    def train_files(self) -> tuple[str, ...]:
+        """The training images' paths under `root`."""
+        return tuple(file.path.relative_to(self.root).as_posix() for file in self.train)
+
     def __post_init__(self) -> None:
         for part, files in (("training", self.train), ("test", self.test)):
             if not files:
-                raise DataError(f"{self.root} must hold {part} images, got none")
+                raise DataError(
+                    f"{self.root} must hold {part} images, got none; add some, or make folders train and test in it"
+                )
         absent = sorted(set(range(len(self.classes))) - {file.label for file in self.train})
         if absent:
             raise DataError(
@@ -88,6 +95,11 @@ class FolderData:
     def classes(self) -> tuple[str, ...]:
         """The class names, in the order of the labels."""
         return self.listing.classes
+
+    @property
+    def train_files(self) -> tuple[str, ...]:
+        """The training images' paths under the folder of the set."""
+        return self.listing.train_files
 
     @property
     def train(self) -> FolderImages:
@@ -144,6 +156,7 @@ def open_listing(
         test_images=_decode(listing.test, size),
         test_labels=torch.tensor([file.label for file in listing.test]),
         classes=listing.classes,
+        train_files=listing.train_files,
     )
 
 

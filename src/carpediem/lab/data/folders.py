@@ -59,7 +59,10 @@ def class_folders(root: Path) -> tuple[str, ...]:
     """The names of the class folders in `root`, in alphabetical order: at least two."""
     names = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     if len(names) < 2:
-        raise DataError(f"{root} must hold a folder for each of at least two classes, got {names}")
+        remedy = (
+            f"is {root / names[0]} meant?" if names else "put the images of each class into one of its own"
+        )
+        raise DataError(f"{root} must hold a folder for each of at least two classes, got {names}; {remedy}")
     return tuple(names)
 
 
