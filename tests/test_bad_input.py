@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import ChainDataset, DataLoader, TensorDataset
 
 from carpediem import (
     ActiveBias,
@@ -199,6 +199,7 @@ BAD_BATCHES = [
     (INDICES, LOGITS, TARGETS.float(), TypeError, "targets must be a tensor of integers, got a tensor of torch.f"),
     (INDICES, LOGITS, torch.ones(3, 4), TypeError, "torch.float32; of soft labels hand in targets.argmax(dim=1)"),
     (INDICES, LOGITS, torch.ones(3, 4).long(), ValueError, "(3, 4); of one-hot labels hand in targets.argmax(dim=1)"),
+    (INDICES, LOGITS, TARGETS[None], ValueError, "got shape (1, 3); hand in targets.flatten()"),
     (INDICES, LOGITS, TARGETS[:, None], ValueError, "got shape (3, 1); hand in targets.flatten()"),
     (INDICES, LOGITS, None, TypeError, "targets must be a tensor of integers, got None"),
     (INDICES, logits(math.nan), TARGETS, ValueError, "logits must be finite, got 1 values that are not"),
@@ -256,6 +257,10 @@ def test_a_device_that_is_not_there_is_named_with_a_remedy(device):
 def test_a_data_set_in_place_of_its_length_is_told_of_it():
     with pytest.raises(TypeError, match=r"num_samples must be an integer, got .*; its length is 7"):
         RandomBatch(TensorDataset(torch.zeros(7)), 4, 30)
+    stream = ChainDataset([iter(())])  # has a length, which is an error
+    for value in (torch.tensor(3), np.array(3), [1, 2], stream, "3"):
+        with pytest.raises(TypeError, match=r"num_samples must be an integer, got [^;]*$"):
+            RandomBatch(value, 4, 30)
 
 
 def test_weights_of_the_loss_are_asked_for_by_indices_of_samples():
@@ -268,10 +273,9 @@ def test_weights_of_the_loss_are_asked_for_by_indices_of_samples():
 
 
 def test_a_collate_function_that_is_given_no_pairs_says_what_the_loader_lacks():
-    with pytest.raises(
-        TypeError, match=r"must be given \(index, item\) pairs, got int; .* Indexed\(dataset\)"
-    ):
+    with pytest.raises(TypeError, match=r"must be given \(index, item\) pairs, got 1; .* Indexed\(dataset\)"):
         next(iter(DataLoader([1, 2, 3], collate_fn=Indexed.collate(list))))
+    assert Indexed.collate(list)([[4, "a"], [2, "b"]])[1] == ["a", "b"]
 
 
 @pytest.mark.parametrize("method", LEARNING)

@@ -459,6 +459,30 @@ def test_a_state_taken_right_after_another_was_loaded_is_the_same():
     copied.selector.load_state_dict(sampler.selector.state_dict())
     assert copied.state_dict(position=0) == copied.state_dict() == sampler.state_dict()
     assert copied.state_dict(position=2 * BATCH)["epoch"] == 2
+    assert copied.state_dict(position=SAMPLES) == copied.state_dict(), (
+        "the end of the epoch before, saved again"
+    )
+
+
+def test_states_taken_after_an_epoch_was_passed_over_load_too():
+    sampler, copied = two_alike(warm_up=1)
+    list(sampler)
+    observe_epoch(sampler.selector, 0)
+    sampler.set_epoch(3)
+    copied.load_state_dict(sampler.state_dict())
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == list(sampler)
+
+
+def test_a_state_of_an_earlier_version_loads():
+    sampler, copied = two_alike(warm_up=1)
+    list(sampler)
+    observe_epoch(sampler.selector, 0)
+    state = sampler.state_dict()
+    del state["selector_epoch"]
+    copied.load_state_dict(state)
+    copied.selector.load_state_dict(sampler.selector.state_dict())
+    assert list(copied) == list(sampler)
 
 
 def test_an_epoch_counted_by_numpy_leaves_a_state_that_loads():

@@ -108,9 +108,9 @@ class Collate(Generic[Batch]):
         self.fn = fn
 
     def __call__(self, indexed: list[tuple[int, Any]]) -> tuple[Tensor, Batch]:
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in indexed):
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in indexed):
             raise TypeError(
-                f"Indexed.collate must be given (index, item) pairs, got {type(indexed[0]).__name__}; give the loader "
+                f"Indexed.collate must be given (index, item) pairs, got {repr(indexed[0])[:80]}; give the loader "
                 "Indexed(dataset)"
             )
         indices, items = zip(*indexed, strict=True)

@@ -225,6 +225,13 @@ def test_a_sample_that_half_of_the_batches_need_is_not_spread_easily():
     assert not is_spread_easily(100, 10, 0.041)
 
 
+def test_weights_that_are_too_small_beside_others_leave_batches_distinct():
+    weights = torch.tensor([1e300, 1e300, 1e-200, 1e-200], dtype=torch.float64)
+    for seed in range(20):
+        epoch = systematic_epoch(Weights(weights), 3, torch.Generator().manual_seed(seed))
+        assert len(epoch[:3].unique()) == 3
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e-12, 0.5])
 def test_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch, offset):
     """Sums that drift as those of many millions do."""
@@ -232,7 +239,7 @@ def test_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch, of
     weights[::2] = 1.0
     distribution = Weights(weights)
     added_up = np.cumsum
-    monkeypatch.setattr(np, "cumsum", lambda *a, **k: np.multiply(added_up(*a, **k), 1 - 1e-3, **k))
+    monkeypatch.setattr(np, "cumsum", lambda *a, **k: np.multiply(added_up(*a, **k), 1 - 5e-4, **k))
     monkeypatch.setattr("carpediem.core.systematic.uniform", lambda count, generator: np.full(count, offset))
     for seed in range(8):
         epoch = systematic_epoch(distribution, 6, torch.Generator().manual_seed(seed))

@@ -11,7 +11,7 @@ from torch import nn
 from carpediem.lab.learner import Learner
 from carpediem.lab.methods import build_selector
 from carpediem.lab.network import Network
-from carpediem.lab.networks import fingerprint, takes_dropout
+from carpediem.lab.networks import build, fingerprint, takes_dropout
 from carpediem.lab.source import place
 from carpediem.lab.study import Study
 
@@ -278,3 +278,17 @@ def test_a_network_without_source_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "no_source", module)
     with pytest.raises(ValueError, match="no_source must have source code"):
         fingerprint("no_source:net")
+
+
+def test_a_decorated_function_is_asked_for_what_it_takes_itself(tmp_path, monkeypatch):
+    (tmp_path / "decorated.py").write_text(
+        "import functools\n"
+        "from torch import nn\n"
+        "def flat(classes):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+        "@functools.wraps(flat)\n"
+        "def net(num_classes, in_channels):\n"
+        "    return flat(num_classes)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert build("decorated:net", num_classes=3, in_channels=1, dropout=0.0)[1].out_features == 3

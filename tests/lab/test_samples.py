@@ -314,13 +314,15 @@ def test_of_a_run_in_two_places_the_newest_samples_count(toy, make_configs, tmp_
         assert (place_of_it, gallery.epochs) == (run_folder(late, config.hash), 6)
 
 
-def test_a_damaged_copy_of_the_samples_is_an_error_or_passed_over_with_a_word(tmp_path):
+def test_a_damaged_copy_of_the_samples_is_passed_over_where_there_is_a_whole_one(tmp_path):
     good, bad = tmp_path / "good", tmp_path / "bad"
     bad.mkdir()
     (bad / SAMPLES).write_bytes(b"no archive")
     write_record(good / SAMPLES, small_record())
     with pytest.raises(RecordError, match="is damaged"):
-        newest(read_samples, [bad, good])
+        newest(read_samples, [bad, tmp_path / "none"])
+    for places in ([bad, good], [good, bad]):
+        assert newest(read_samples, places)[0] == good
     told = []
     assert newest(read_samples, [bad, good], told.append)[0] == good
     assert len(told) == 1

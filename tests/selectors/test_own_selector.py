@@ -292,3 +292,24 @@ class InLevels(LeastConfident):
 @pytest.mark.parametrize("method", [InSingle, InLevels])
 def test_weights_of_any_real_type_are_drawn_from_as_float64(method):
     check_selector(lambda: method(num_samples=50, num_classes=4, epochs=6, warm_up=1))
+
+
+class ByPlace(Selector):
+    """Reads no logits: the later a sample stands, the likelier it is."""
+
+    learns = False
+    keeps_repeats = True
+
+    def measure(self, logits, targets):
+        raise NotImplementedError
+
+    def keep(self, indices, values):
+        raise NotImplementedError
+
+    def build(self, epoch):
+        return Weights(torch.arange(1.0, self.num_samples + 1))
+
+
+@pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
+def test_a_selector_that_reads_no_logits_is_asked_to_measure_none(check):
+    check(lambda: ByPlace(num_samples=50, num_classes=None, epochs=6))

@@ -66,9 +66,11 @@ def systematic_epoch(distribution: Distribution, batch_size: int, generator: tor
         order = order[np.argsort(expected[order] <= full, kind="stable")]
     teeth = expected[order]
     np.cumsum(teeth, out=teeth)
-    # The sum of many millions drifts from N; what it lacks would go to the last sample, even of weight 0.
-    teeth /= teeth[-1]
-    teeth *= n
+    # The sum of many millions drifts from N; what it lacks would go to the last sample, even of weight 0. More than a
+    # drift is missing where weights are too small for a number; the others have no room for that.
+    if abs(teeth[-1] - n) < 0.5:
+        teeth /= teeth[-1]
+        teeth *= n
     teeth += uniform(1, host)
     ends = teeth.astype(np.int64).clip(max=n)
     ends[-1] = n

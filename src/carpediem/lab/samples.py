@@ -150,19 +150,23 @@ def newest(
     Args:
         read: one of the `read_...`.
         places: the run's folder in each study.
-        complain: told of a damaged record, which is then passed over; without it, that is an error.
+        complain: told of a damaged record, which is then passed over; without it, that is an error where no place has
+            a whole one.
     """
     found: tuple[Path, _Record] | None = None
+    damage: RecordError | None = None
     for place in places:
         try:
             record = read(place)
         except RecordError as error:
-            if complain is None:
-                raise
-            complain(str(error))
+            damage = damage or error
+            if complain is not None:
+                complain(str(error))
             continue
         if record is not None and (found is None or record.epochs > found[1].epochs):
             found = place, record
+    if found is None and damage is not None and complain is None:
+        raise damage
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import math
@@ -14,6 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from carpediem.core.arrays import native
 from carpediem.core.caller import loop_level
@@ -194,7 +196,7 @@ class Selector(ABC):
             raise TypeError(f"logits must be a tensor of floating-point numbers, got {_kind(logits)}")
         shape = (len(indices), self.num_classes)
         if logits.shape != shape:
-            other = logits.dim() == 2 and len(logits) == len(indices)
+            other = logits.dim() == 2 and len(logits) == len(indices) and logits.shape[1] > 1
             raise ValueError(
                 f"logits must have shape {shape}, a row for each index and a column for each class, "
                 f"got {tuple(logits.shape)}"
@@ -210,8 +212,8 @@ class Selector(ABC):
         indices, targets = (t.to(self.device, torch.int64, non_blocking=aside) for t in (indices, targets))
         logits = logits.detach().to(self.device, non_blocking=aside)
         if self.device.type == "cpu":
-            check_range("indices", indices, self.num_samples, "num_samples", _OF_A_PART)
-            check_range("targets", targets, self.num_classes, "num_classes", _UNLABELLED)
+            check_range("indices", indices, self.num_samples, "num_samples", too_high=_OF_A_PART)
+            check_range("targets", targets, self.num_classes, "num_classes", too_low=_UNLABELLED)
             # A finite sum has finite terms, and costs a third of looking at each; a sum may overflow, though.
             if not math.isfinite(logits.sum()) and not bool(logits.isfinite().all()):
                 if self.on_nonfinite == "raise":
@@ -369,12 +371,18 @@ class Selector(ABC):
 def check_integer(name: str, value: object, *, at_least: int) -> int:
     """The value as a plain integer; refuses what is none, or less than `at_least`. NumPy's integers are some."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        has_length = isinstance(value, Sized) and not isinstance(value, str)
-        length = f"; its length is {len(value)}" if has_length else ""  # type: ignore[arg-type]
-        raise TypeError(f"{name} must be an integer, got {_kind(value)}{length}")
+        raise TypeError(f"{name} must be an integer, got {value!r}{_length_of(value)}")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
     return int(value)
+
+
+def _length_of(value: object) -> str:
+    """What a data set in place of its length is told."""
+    if isinstance(value, Dataset) and isinstance(value, Sized):
+        with contextlib.suppress(Exception):  # a data set's own
+            return f"; its length is {len(value)}"
+    return ""
 
 
 def check_lengths(num_classes: object, epochs: object, warm_up: object) -> tuple[int, int, int]:
@@ -413,13 +421,16 @@ _OF_A_PART = "; the indices of a part of a data set are those that Indexed(Subse
 _UNLABELLED = "; leave samples without a label out of the batch that is handed in"
 
 
-def check_range(name: str, values: Tensor, stop: int, stop_name: str, remedy: str = "") -> None:
-    """Refuse integers outside [0, stop)."""
+def check_range(
+    name: str, values: Tensor, stop: int, stop_name: str, *, too_low: str = "", too_high: str = ""
+) -> None:
+    """Refuse integers outside [0, stop), with a remedy for either side."""
     host = native(values)
     low, high = int(host.min()), int(host.max())
     if low < 0 or high >= stop:
         raise ValueError(
-            f"{name} must lie in [0, {stop}), {stop_name} being {stop}; got {low if low < 0 else high}{remedy}"
+            f"{name} must lie in [0, {stop}), {stop_name} being {stop}; got "
+            + (f"{low}{too_low}" if low < 0 else f"{high}{too_high}")
         )
 
 
@@ -427,13 +438,17 @@ def check_column(name: str, values: object) -> Tensor:
     """A one-dimensional integer tensor."""
     if not isinstance(values, Tensor) or values.dtype not in INTEGERS:
         soft = name == "targets" and isinstance(values, Tensor) and values.dim() == 2
-        remedy = "hand in int64" if isinstance(values, Tensor) else f"hand in torch.as_tensor({name})"
-        remedy = "of soft labels hand in targets.argmax(dim=1)" if soft else remedy
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}; {remedy}")
+        remedy = "; hand in int64" if isinstance(values, Tensor) else f"; hand in torch.as_tensor({name})"
+        remedy = "; of soft labels hand in targets.argmax(dim=1)" if soft else remedy
+        raise TypeError(
+            f"{name} must be a tensor of integers, got {_kind(values)}{remedy if values is not None else ''}"
+        )
     if values.dim() != 1:
-        one_hot = name == "targets" and values.dim() == 2 and values.shape[1] > 1
-        remedy = "of one-hot labels hand in targets.argmax(dim=1)" if one_hot else f"hand in {name}.flatten()"
-        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}; {remedy}")
+        is_flat = values.numel() == max(values.shape, default=1)
+        one_hot = name == "targets" and values.dim() == 2 and not is_flat
+        remedy = "; of one-hot labels hand in targets.argmax(dim=1)" if one_hot else ""
+        remedy = f"; hand in {name}.flatten()" if is_flat else remedy
+        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}{remedy}")
     return values
 
 
@@ -442,7 +457,7 @@ def _device(name: torch.device | str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, ImportError, NotImplementedError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(
             f"device must be one that torch has here, got {name!r} ({reason}); use device='cpu'"

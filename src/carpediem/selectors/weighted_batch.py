@@ -15,8 +15,8 @@ from carpediem.selectors.values import placed_values
 class WeightedBatch(Selector):
     """Draws in proportion to weights that may be set at any time, as far as a batch holds a sample once.
 
-    A sample is in a batch or not, so that it is drawn N / batch_size times an epoch at most: of weights that ask for
-    more, as those of few samples against many do, what is too much goes to the others.
+    A sample is in a batch or not, so that it is drawn at most as often an epoch as there are batches: of weights that
+    ask for more, as those of few samples against many do, what is too much goes to the others.
 
     Takes the place of `torch.utils.data.WeightedRandomSampler` where the weights change, where batches must
     not hold a sample twice, or where there are more than 2^24 samples. It needs no logits: `observe` may be

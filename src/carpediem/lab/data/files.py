@@ -43,7 +43,8 @@ class Listing:
     @property
     def train_files(self) -> tuple[str, ...]:
         """The training images' paths under `root`."""
-        return tuple(file.path.relative_to(self.root).as_posix() for file in self.train)
+        names = (file.path.relative_to(self.root).as_posix() for file in self.train)
+        return tuple(os.fsencode(name).decode(errors="backslashreplace") for name in names)
 
     def __post_init__(self) -> None:
         for part, files in (("training", self.train), ("test", self.test)):

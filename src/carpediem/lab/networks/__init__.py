@@ -113,7 +113,9 @@ def _build_own(name: str, *, num_classes: int, in_channels: int, dropout: float)
     function = user_function(name)
     more = {"dropout": dropout} if takes_dropout(name) else {}
     try:
-        inspect.signature(function).bind(num_classes=num_classes, in_channels=in_channels, **more)
+        inspect.signature(function, follow_wrapped=False).bind(
+            num_classes=num_classes, in_channels=in_channels, **more
+        )
     except TypeError as error:
         raise TypeError(f"{name} must take num_classes and in_channels by name, got {error}") from error
     with told_of(name):
