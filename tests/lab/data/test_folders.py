@@ -1,3 +1,4 @@
+import os
 import pickle
 
 import pytest
@@ -161,3 +162,25 @@ def test_flowers_102_trains_on_train_and_tests_on_test(tmp_path):
     data = load("flowers-102", tmp_path, image_size=8)
     assert (data.name, len(data.train_images), len(data.test_images)) == ("flowers-102", 9, 6)
     assert load("flowers-102", tmp_path / "flowers-102", image_size=8).fingerprint() == data.fingerprint()
+
+
+def test_training_images_know_their_files_whatever_these_are_called(tmp_path):
+    for part in ("train", "test"):
+        class_folders(tmp_path / part, count=2)
+    first = list_folder(tmp_path).train[0].path
+    odd = os.fsencode(first.parent) + b"/\xff.png"
+    try:
+        os.rename(first, odd)
+    except OSError:
+        pytest.skip("the disk takes no such name")
+    listing = list_folder(tmp_path)
+    names = load(tmp_path, image_size=8).train_files
+    assert names == listing.train_files
+    assert sum(name.endswith("\\xff.png") for name in names) == 1
+    assert "\n".join(names).encode()
+
+
+def test_as_many_files_as_training_images_are_asked_for():
+    images, labels = torch.zeros(2, 1, 8, 8, dtype=torch.uint8), torch.tensor([0, 1])
+    with pytest.raises(DataError, match="toy: train_files must be as many as the 2 training images, got 1"):
+        ImageData("toy", images, labels, images, labels, classes=("a", "b"), train_files=("x",))
