@@ -197,8 +197,8 @@ BAD_BATCHES = [
     (INDICES, LOGITS, TARGETS - 1, ValueError, "got -1; leave samples without a label out of the batch"),
     (INDICES, LOGITS, TARGETS[:2], ValueError, "targets must be as many as indices = 3, got 2"),
     (INDICES, LOGITS, TARGETS.float(), TypeError, "targets must be a tensor of integers, got a tensor of torch.f"),
-    (INDICES, LOGITS, torch.ones(3, 4), TypeError, "torch.float32; of soft labels hand in targets.argmax(dim=1)"),
-    (INDICES, LOGITS, torch.ones(3, 4).long(), ValueError, "(3, 4); of one-hot labels hand in targets.argmax(dim=1)"),
+    (INDICES, LOGITS, torch.ones(3, 4), TypeError, "float32; of soft or one-hot labels hand in targets.argmax(dim=1)"),
+    (INDICES, LOGITS, torch.ones(3, 4).long(), ValueError, "(3, 4); of soft or one-hot labels hand in targets"),
     (INDICES, LOGITS, TARGETS[None], ValueError, "got shape (1, 3); hand in targets.flatten()"),
     (INDICES, LOGITS, TARGETS[:, None], ValueError, "got shape (3, 1); hand in targets.flatten()"),
     (INDICES, LOGITS, None, TypeError, "targets must be a tensor of integers, got None"),
@@ -246,7 +246,7 @@ def test_a_warning_that_nothing_was_observed_points_at_the_loop():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("device", ["abacus", "cuda:99"])
+@pytest.mark.parametrize("device", ["abacus", "cuda:99", "hpu"])
 def test_a_device_that_is_not_there_is_named_with_a_remedy(device):
     with pytest.raises(
         ValueError, match=f"device must be one that torch has here, got '{device}' .*use device='cpu'"

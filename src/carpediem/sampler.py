@@ -74,8 +74,8 @@ class AdaptiveSampler(Sampler[int]):
         self.selector, self.batch_size, self.seed, self.draws = selector, batch_size, seed, draws
         self.share(rank, world_size)
         self._next = (0, 0)  # epoch and position at which the next iteration begins
-        self._is_loaded = False  # from a state, since when no iteration has begun
-        self._loaded_with: int | None = None  # the epoch of the selector when that state was taken
+        # The selector's epoch when the state was taken that was loaded, while no iteration has begun since.
+        self._loaded_with: int | None = None
         self._reading: tuple[int, int, int, Iterator[int]] | None = None
         self._may_be_apart = True
 
@@ -131,7 +131,7 @@ class AdaptiveSampler(Sampler[int]):
         if self._reading is not None and self._reading[0] != epoch:
             self._reading = None  # an iteration of another epoch that was left halfway is over
         if epoch != self._next[0]:
-            self._next, self._is_loaded, self._loaded_with = (epoch, 0), False, None
+            self._next, self._loaded_with = (epoch, 0), None
 
     def next_epoch(self) -> Tensor:
         """The next epoch's indices at once, int64, on the selector's device: for data that lives there too."""
@@ -143,15 +143,13 @@ class AdaptiveSampler(Sampler[int]):
     def _begin(self) -> tuple[int, int]:
         epoch, position = self._next
         selector = self.selector
-        is_new = selector.epoch < 0 and not selector.was_told
         is_apart = self._loaded_with is not None and selector.epoch not in (self._loaded_with, epoch)
-        lacks_past = self._is_loaded and epoch > 0 and is_new
-        if (selector.learns and (is_apart or lacks_past)) or (position and selector.epoch != epoch):
+        if (selector.learns and is_apart) or (position and selector.epoch != epoch):
             raise ValueError(
                 f"the sampler stands {'inside' if position else 'before'} epoch {epoch}, but the selector at epoch "
                 f"{self.selector.epoch}; load the state of both, taken at the same moment"
             )
-        self._is_loaded, self._loaded_with = False, None
+        self._loaded_with = None
         if self.selector.epoch != epoch:
             self.selector.refresh(epoch)
         if epoch >= self.selector.warm_up:
@@ -232,8 +230,9 @@ class AdaptiveSampler(Sampler[int]):
                     "epoch alone"
                 )
             # Where workers have drawn the epoch to its end, training is still inside the one before.
-            between = self._is_loaded and not drawn  # two epochs: an end is that of the one before
-            epoch = epoch if self._is_loaded or self.selector.epoch < 0 else self.selector.epoch
+            is_loaded = self._loaded_with is not None
+            between = is_loaded and not drawn  # two epochs: an end is that of the one before
+            epoch = epoch if is_loaded or self.selector.epoch < 0 else self.selector.epoch
             over = (epoch if between else epoch + 1, 0)
             epoch, drawn = over if position >= self._drawn_in_all else (epoch, position)
         return {
@@ -282,7 +281,9 @@ class AdaptiveSampler(Sampler[int]):
         # What was left of the epoch may be a last batch that is too small for so many ranks.
         is_over = state["position"] >= self._drawn_in_all
         self._next = (state["epoch"] + 1, 0) if is_over else (state["epoch"], state["position"])
-        self._reading, self._is_loaded, self._loaded_with = None, True, state.get("selector_epoch")
+        at_rest = state["epoch"] if state["position"] else state["epoch"] - 1
+        taken_at = state.get("selector_epoch", at_rest)
+        self._reading, self._loaded_with = None, check_integer("selector_epoch", taken_at, at_least=-1)
 
 
 def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:

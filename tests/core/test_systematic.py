@@ -245,3 +245,12 @@ def test_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch, of
         epoch = systematic_epoch(distribution, 6, torch.Generator().manual_seed(seed))
         assert not (epoch % 2).any()
         assert ((epoch.bincount(minlength=600) - 2 * weights).abs() <= (offset < 0.5)).all()
+
+
+def test_on_a_device_too_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch):
+    probabilities = torch.zeros(600, dtype=torch.float64)
+    probabilities[::2] = 1 / 300
+    added_up = torch.Tensor.cumsum
+    monkeypatch.setattr(torch.Tensor, "cumsum", lambda values, dim: added_up(values, dim) * (1 - 1e-3))
+    for seed in range(20):
+        assert not (spread(probabilities, 6, torch.Generator().manual_seed(seed)) % 2).any()

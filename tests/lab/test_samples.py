@@ -50,6 +50,17 @@ def assert_same_samples(one, other):
             assert value == other[name], name
 
 
+def train_four_epochs(folder, config):
+    """A run that is stopped on its way."""
+
+    def stop(training, record):
+        if not training.is_warm_up and record["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Study(folder, [config]).train(on_epoch=stop)
+
+
 def small_record():
     """Six samples: settled, torn, contradicted, contradicted less surely, changed late, never drawn."""
     window = np.array([[0] * 4, [0, 1, 0, 1], [2] * 4, [2, 2, 1, 2], [0, 0, 0, 1], [-1] * 4], dtype=np.int16)
@@ -237,13 +248,7 @@ def test_a_warm_up_with_several_windows_gives_each_run_its_own(make_configs, tmp
 def test_a_run_stopped_and_continued_leaves_the_same_samples(make_configs, tmp_path):
     (config,) = make_configs("recency", epochs=6)
     Study(tmp_path / "once", [config]).train()
-
-    def stop(training, record):
-        if not training.is_warm_up and record["epoch"] == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Study(tmp_path / "twice", [config]).train(on_epoch=stop)
+    train_four_epochs(tmp_path / "twice", config)
     Study(tmp_path / "twice", [config]).train()
     once, twice = (run_folder(tmp_path / name, config.hash) for name in ("once", "twice"))
     for name in (SAMPLES, GALLERY, TRAILS):
@@ -253,13 +258,7 @@ def test_a_run_stopped_and_continued_leaves_the_same_samples(make_configs, tmp_p
 def test_a_run_continued_from_a_state_that_knows_no_samples_leaves_none(make_configs, tmp_path):
     """A count over a part of the run would look like one over all of it."""
     (config,) = make_configs("random", epochs=5)
-
-    def stop(training, record):
-        if not training.is_warm_up and record["epoch"] == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Study(tmp_path, [config]).train(on_epoch=stop)
+    train_four_epochs(tmp_path, config)
     file = run_folder(tmp_path, config.hash) / "checkpoint.pt"
     save_checkpoint(file, {k: v for k, v in load_checkpoint(file).items() if k != "samples"})
     Study(tmp_path, [config]).train()
@@ -293,13 +292,7 @@ def test_images_of_a_streamed_set_are_the_same(toy):
 
 def test_of_a_run_in_two_places_the_newest_samples_count(toy, make_configs, tmp_path):
     (config,) = make_configs("recency", epochs=6)
-
-    def stop(training, record):
-        if not training.is_warm_up and record["epoch"] == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Study(tmp_path / "early", [config]).train(on_epoch=stop)
+    train_four_epochs(tmp_path / "early", config)
     Study(tmp_path / "late", [config]).train()
     early, late = (tmp_path / name for name in ("early", "late"))
     state = load_checkpoint(run_folder(early, config.hash) / "checkpoint.pt")["samples"]

@@ -437,19 +437,22 @@ def check_range(
 def check_column(name: str, values: object) -> Tensor:
     """A one-dimensional integer tensor."""
     if not isinstance(values, Tensor) or values.dtype not in INTEGERS:
-        soft = name == "targets" and isinstance(values, Tensor) and values.dim() == 2
-        remedy = "; hand in int64" if isinstance(values, Tensor) else f"; hand in torch.as_tensor({name})"
-        remedy = "; of soft labels hand in targets.argmax(dim=1)" if soft else remedy
-        raise TypeError(
-            f"{name} must be a tensor of integers, got {_kind(values)}{remedy if values is not None else ''}"
-        )
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(values)}{_remedy(name, values)}")
     if values.dim() != 1:
-        is_flat = values.numel() == max(values.shape, default=1)
-        one_hot = name == "targets" and values.dim() == 2 and not is_flat
-        remedy = "; of one-hot labels hand in targets.argmax(dim=1)" if one_hot else ""
-        remedy = f"; hand in {name}.flatten()" if is_flat else remedy
-        raise ValueError(f"{name} must have one dimension, got shape {tuple(values.shape)}{remedy}")
+        shape = tuple(values.shape)
+        raise ValueError(f"{name} must have one dimension, got shape {shape}{_remedy(name, values)}")
     return values
+
+
+def _remedy(name: str, values: object) -> str:
+    """What to hand in for values that are no column of integers, where that can be told."""
+    if not isinstance(values, Tensor):
+        return "" if values is None else f"; hand in torch.as_tensor({name})"
+    if name == "targets" and values.dim() == 2 and min(values.shape) > 1:
+        return "; of soft or one-hot labels hand in targets.argmax(dim=1)"
+    if values.dtype not in INTEGERS:
+        return "; hand in int64"
+    return f"; hand in {name}.flatten()" if values.numel() == max(values.shape, default=1) else ""
 
 
 def _device(name: torch.device | str) -> torch.device:

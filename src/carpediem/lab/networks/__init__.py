@@ -111,15 +111,14 @@ def takes_dropout(name: str) -> bool:
 
 def _build_own(name: str, *, num_classes: int, in_channels: int, dropout: float) -> nn.Module:
     function = user_function(name)
-    more = {"dropout": dropout} if takes_dropout(name) else {}
+    arguments: dict[str, float] = {"num_classes": num_classes, "in_channels": in_channels}
+    arguments |= {"dropout": dropout} if takes_dropout(name) else {}
     try:
-        inspect.signature(function, follow_wrapped=False).bind(
-            num_classes=num_classes, in_channels=in_channels, **more
-        )
+        inspect.signature(function, follow_wrapped=False).bind(**arguments)
     except TypeError as error:
         raise TypeError(f"{name} must take num_classes and in_channels by name, got {error}") from error
     with told_of(name):
-        network = function(num_classes=num_classes, in_channels=in_channels, **more)
+        network = function(**arguments)
     if not isinstance(network, nn.Module):
         raise TypeError(f"{name} must return a torch.nn.Module, got {type(network).__name__}")
     return network
