@@ -137,7 +137,8 @@ def differences(pairs: dict[str, dict[str, Pair]]) -> Table:
         for draws, found in by_draws.items():
             behind = f"{sum(value > 0 for value in found[0].values())} of {len(found[0])}"
             means = [mean_difference(list(values.values())) for values in found]
-            gain = _gain_of_the_paper(kinds[draws]) if draws == "independent" else None
+            published = _published(kinds[draws].random) if draws == "independent" else None
+            gain = _gain(published) if published else None
             rows.append((name if draws == next(iter(kinds)) else "", draws, behind, *means, gain))
     note = (
         "Behind: the seeds whose best error is higher with Recency Bias. Both: the two kinds of draws averaged seed by "
@@ -146,19 +147,17 @@ def differences(pairs: dict[str, dict[str, Pair]]) -> Table:
     return Table("Recency Bias − Random Batch (points of test error)", note, columns, rows)
 
 
-def _published(pair: Pair) -> list[paper.Published] | None:
-    """The paper's errors of Random Batch and Recency Bias in this setting."""
-    if not is_of_tables(pair.random.runs):
+def _published(cell: Cell, methods: Sequence[str] = ("random", "recency")) -> list[paper.Published] | None:
+    """The paper's errors in a cell's setting, of these methods."""
+    if not is_of_tables(cell.runs):
         return None
-    found = [paper.best_error(*setting_key(pair.random), method) for method in ("random", "recency")]
+    found = [paper.best_error(*setting_key(cell), method) for method in methods]
     return [one for one in found if one is not None] if all(found) else None
 
 
-def _gain_of_the_paper(pair: Pair) -> PairedDifference | None:
-    published = _published(pair)
-    if published is None:
-        return None
-    return PairedDifference(published[1].mean - published[0].mean, None, None, 0)
+def _gain(two: Sequence[paper.Published]) -> PairedDifference:
+    """What the paper's second error is above its first."""
+    return PairedDifference(two[1].mean - two[0].mean, None, None, 0)
 
 
 def factorial(pairs: dict[str, dict[str, Pair]]) -> Table:
@@ -222,7 +221,7 @@ def beside_the_paper(pairs: dict[str, dict[str, Pair]]) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name, kinds in pairs.items():
         pair = kinds.get("independent")
-        published = pair and _published(pair)
+        published = pair and _published(pair.random)
         if pair and published:
             rows.append((name, pair.random.best_error, published[0], pair.recency.best_error, published[1]))
     return Table("Best test error (%), independent draws", "", columns, rows)
@@ -329,6 +328,34 @@ def schedules(folders: dict[str, list[RunRecord]]) -> Table:
     return Table("Best test error (%) by the pressure's schedule, independent draws", "", columns, rows)
 
 
+def rivals(folders: dict[str, list[RunRecord]]) -> Table:
+    """Online Batch and Active Bias against Random Batch, and Recency Bias against them, all drawn alike."""
+    columns = (
+        EXPERIMENT,
+        Column("method", "Method"),
+        SEEDS,
+        Column("best", "− Random Batch, best epoch", "difference"),
+        Column("last", "− Random Batch, last epoch", "difference"),
+        Column("best_paper", "the paper's, best", "difference"),
+        Column("recency", "Recency Bias − it, best epoch", "difference"),
+        Column("recency_paper", "the paper's, best", "difference"),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for name, kinds in pairs_of(folders).items():
+        for cell in group_cells(by_name(folders)[name]):
+            pair = kinds.get(str(cell.draws))
+            if not (pair and cell.runs and cell.is_default and cell.method in ("online", "active")):
+                continue
+            published = _published(cell, ("random", cell.method, "recency"))
+            by_seed = [seed_differences(cell, pair.random, measure) for measure in (best_error, last)]
+            by_seed.append(seed_differences(pair.recency, cell))
+            best, at_last, recency = (mean_difference(list(found.values())) for found in by_seed)
+            gains = [_gain(published[:2]), _gain(published[1:])] if published else [None, None]
+            shown = (best, at_last, gains[0], recency, gains[1])
+            rows.append((name, METHODS[cell.method], len(by_seed[0]), *shown))
+    return Table("Online Batch and Active Bias (points of test error)", "", columns, rows, grouped=1)
+
+
 def overview(folders: dict[str, list[RunRecord]]) -> Table:
     """What was measured, with links."""
     return overview_table({f"results/{name}": runs for name, runs in folders.items()}, links=True)
@@ -336,6 +363,7 @@ def overview(folders: dict[str, list[RunRecord]]) -> Table:
 
 OF_FOLDERS: dict[str, Callable[[dict[str, list[RunRecord]]], Table]] = {
     "overview": overview,
+    "rivals": rivals,
     "pressures": pressures,
     "schedules": schedules,
 }

@@ -285,7 +285,7 @@ def test_the_page_names_nothing_outside_itself_and_is_small(trained, tmp_path):
         assert "src" not in attributes, tag
         if tag == "link":
             assert attributes["href"].startswith("data:")
-    assert len(page.encode()) < 2_500_000
+    assert len(page.encode()) < 3_000_000
 
 
 def test_a_page_on_many_studies_is_called_by_the_first_and_their_number(trained, tmp_path):
