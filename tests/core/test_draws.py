@@ -156,12 +156,32 @@ def test_there_are_always_enough_spare_candidates(skew, generator):
     n, size, batches = 5_000, 128, 300
     distribution = Weights(torch.logspace(0, -math.log10(skew), n, dtype=torch.float64))
     count = spare_candidates(size, distribution._repeat_rate, distribution._acceptance)
+    assert count is not None
     found, accepted = distribution._try(batches * count, generator)
     found, accepted = (torch.from_numpy(a).reshape(batches, count) for a in (found, accepted))
     drawn = first_distinct(found, accepted, size)
     for row, good, batch in zip(found.tolist(), accepted.tolist(), drawn.tolist(), strict=True):
         in_order = list(dict.fromkeys(v for v, ok in zip(row, good, strict=True) if ok))
         assert batch == in_order[:size]
+
+
+@pytest.mark.parametrize(("n", "size"), [(10_000, 128), (4_096, 512), (100_000, 32)])
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.95])
+def test_candidates_are_spared_only_where_they_hold_enough_samples(n, size, share, generator):
+    """Where few samples hold a share of the mass, the spare ones are mostly these again."""
+    outcomes = set()
+    for heavy in (1, 8, size // 2, size, 4 * size, n // 2):
+        weights = torch.full((n,), (1 - share) / (n - heavy), dtype=torch.float64)
+        weights[-heavy:] = share / heavy
+        distribution = Weights(weights)
+        count = spare_candidates(size, distribution._repeat_rate, distribution._acceptance)
+        outcomes.add(count is None)
+        if count is not None:
+            found, accepted = distribution._try(50 * count, generator)
+            found = np.where(accepted, found, -1).reshape(50, count)
+            assert min(len(set(row) - {-1}) for row in found.tolist()) >= size
+    assert False in outcomes
+    assert share < 0.95 or True in outcomes
 
 
 @pytest.mark.parametrize("draws", ["independent", "systematic"])
@@ -175,6 +195,23 @@ def test_batches_that_are_most_of_the_data_set_are_distinct(num_samples, batch_s
         assert len(drawn) == num_samples
         for batch in drawn.split(batch_size):
             assert len(batch.unique()) == len(batch)
+
+
+def test_samples_of_nearly_all_the_mass_are_redrawn_among_many_and_raced_among_few(monkeypatch, generator):
+    raced = []
+
+    def counted(*args):
+        raced.append(args)
+        return race(*args)
+
+    monkeypatch.setattr("carpediem.core.distinct.race", counted)
+    for n, is_raced in ((20_000, True), (2_000_000, False)):
+        weights = torch.ones(n, dtype=torch.float64)
+        weights[:20] = n / 2  # nine tenths of the mass
+        batches = Weights(weights).draw(3, 128, generator)
+        assert bool(raced) == is_raced
+        assert all(len(batch.unique()) == 128 for batch in batches)
+        raced.clear()
 
 
 @pytest.mark.parametrize("draws", ["independent", "systematic"])

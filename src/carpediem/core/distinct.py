@@ -18,14 +18,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-ROUNDS = 64  # redraws before the few unfinished batches are completed by a race
+ROUNDS = 64  # redraws, at least, before the few unfinished batches are completed by a race
 
 HostCandidates = Callable[[int, torch.Generator], NDArray[np.integer[Any]]]
 Weights = Callable[[], Tensor]
 
 
 def distinct_on_host(
-    candidates: HostCandidates, weights: Weights, batches: int, batch_size: int, generator: torch.Generator
+    candidates: HostCandidates,
+    weights: Weights,
+    batches: int,
+    batch_size: int,
+    generator: torch.Generator,
+    *,
+    rounds: int = ROUNDS,
 ) -> NDArray[np.int64]:
     """Batches without repeats.
 
@@ -33,13 +39,14 @@ def distinct_on_host(
         candidates: (count, generator) -> that many independent draws.
         weights: () -> the weight of every sample, float64, shape (N,); asked for only where redrawing would
             take too long.
+        rounds: how often is redrawn before that.
 
     Returns:
         int64, shape (batches, batch_size).
     """
     rows = candidates(batches * batch_size, generator).reshape(batches, batch_size)
     open_rows = np.arange(batches)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         ordered = np.sort(rows[open_rows], axis=1)
         open_rows = open_rows[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
         if not len(open_rows):
@@ -99,19 +106,33 @@ def race(weights: Tensor, batches: int, batch_size: int, generator: torch.Genera
     return out
 
 
-def spare_candidates(batch_size: int, repeat_rate: float, acceptance: float) -> int:
+def spare_candidates(batch_size: int, repeat_rate: float, acceptance: float) -> int | None:
     """How many candidates a batch needs so that too few of them being good is out of the question.
 
-    The number of bad ones is bounded by a Poisson law of mean `mean`; twice the mean plus forty is beyond
-    its 1 - 1e-15 quantile.
+    None where that would be too many: where few samples hold much of the mass, the spare ones repeat them too.
 
     Args:
-        repeat_rate: probability that two candidates are the same sample, sum of P_i^2.
+        repeat_rate: probability that two accepted candidates are the same sample, sum of P_i^2.
         acceptance: share of candidates that are not rejected outright.
     """
     size = math.ceil((batch_size + 40) / acceptance)
     mean = size * (1 - acceptance) + size * size / 2 * repeat_rate
-    return size + math.ceil(2 * mean) + 40
+    count = size + math.ceil(2 * mean) + 40
+    while _good_at_least(count, repeat_rate, acceptance) < batch_size:
+        count += count // 4
+        if count > 4 * batch_size + 200:
+            return None
+    return count if count <= 4 * batch_size + 200 else None
+
+
+def _good_at_least(count: int, repeat_rate: float, acceptance: float) -> float:
+    """How many of so many candidates are accepted and distinct, but for once in 1e15 batches.
+
+    The repeated ones are at most as many as the pairs of equal ones, which a Poisson law bounds.
+    """
+    accepted = count * acceptance
+    pairs = accepted * accepted / 2 * repeat_rate
+    return accepted - 8 * math.sqrt(accepted * (1 - acceptance)) - (pairs + 8 * math.sqrt(pairs) + 16)
 
 
 def first_distinct(candidates: Tensor, accepted: Tensor | None, batch_size: int) -> Tensor:

@@ -23,7 +23,7 @@ from carpediem.core.arrays import (
     uniform,
     whole,
 )
-from carpediem.core.distinct import distinct_on_host, first_distinct, race, spare_candidates
+from carpediem.core.distinct import ROUNDS, distinct_on_host, first_distinct, race, spare_candidates
 
 State = dict[str, Any]
 # How many samples are equally likely, their weight, and the samples group by group (None: 0..N-1 as they are).
@@ -95,11 +95,14 @@ class Distribution(ABC):
         if 8 * batch_size > self.support:
             return self._raced(batches, batch_size, generator)
         if self.device.type == "cpu":
-            return torch.from_numpy(
-                distinct_on_host(self._candidates, self.weights, batches, batch_size, generator)
+            # A race costs a number for every sample: among many, thousands of redraws are the quicker way.
+            rounds = max(ROUNDS, self.num_samples // 1000)
+            drawn = distinct_on_host(
+                self._candidates, self.weights, batches, batch_size, generator, rounds=rounds
             )
+            return torch.from_numpy(drawn)
         size = spare_candidates(batch_size, self._repeat_rate, self._acceptance)
-        if size > 4 * batch_size + 200:
+        if size is None:
             return self._raced(batches, batch_size, generator)
         found, accepted = self._try(batches * size, generator)
         shape = (batches, size)
