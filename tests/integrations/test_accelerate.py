@@ -159,6 +159,33 @@ def test_a_state_of_an_epochs_last_step_continues_with_the_next_epoch(tmp_path):
         assert train(begin=step) == whole[step:]
 
 
+def test_an_epoch_that_was_left_by_break_is_followed_by_the_next_after_a_resume_too(tmp_path):
+    from accelerate import Accelerator
+
+    from carpediem.integrations.accelerate import adapt
+
+    def train(first, last, *, save=False):
+        accelerator, seen = Accelerator(cpu=True), []
+        sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
+        data = Indexed(TensorDataset(torch.zeros(20)))
+        loader = accelerator.prepare(DataLoader(data, batch_size=4, sampler=sampler))
+        adapt(accelerator, loader)
+        if first:
+            accelerator.load_state(tmp_path / str(first))
+        for _ in range(first, last):
+            for step, (indices, _) in enumerate(loader):
+                if step == 2:
+                    break
+                seen.append(indices.tolist())
+        if save:
+            accelerator.save_state(tmp_path / str(last))
+        return seen
+
+    whole = train(0, 4)
+    assert train(0, 2, save=True) == whole[:4]
+    assert train(2, 4) == whole[4:]
+
+
 # -- what is refused, and what is asked of the framework --------------------------------------------------
 
 

@@ -156,6 +156,17 @@ def test_a_checkpoint_of_an_epochs_end_is_followed_by_the_next_epoch(num_workers
 
 
 @workers
+@pytest.mark.parametrize("step", [STEPS, STEPS + 3, 2 * STEPS])
+def test_reloaded_loaders_resume_with_the_very_next_batch(plain, checkpoints, num_workers, step):
+    callback, loader = build(num_workers=num_workers)
+    model = Classifier()
+    model.train_dataloader = lambda: loader
+    path = checkpoints / f"step={step}.ckpt"
+    fit(callback, None, model=model, ckpt_path=path, reload_dataloaders_every_n_epochs=1)
+    assert model.steps == plain[step:]
+
+
+@workers
 @pytest.mark.parametrize(("step", "limit"), [(17, STEPS), (13, STEPS), (6, 3)])
 def test_a_checkpoint_made_after_validation_resumes_too(num_workers, step, limit, tmp_path):
     def run(**more):

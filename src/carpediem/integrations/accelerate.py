@@ -79,6 +79,7 @@ class Stream(Sampler[int]):
 
     def __init__(self, sampler: AdaptiveSampler, *, dispatched: bool = False) -> None:
         self.sampler, self.dispatched = sampler, dispatched
+        self.was_left = False  # the last iteration, by `break`, before its end was drawn
 
     def __len__(self) -> int:
         return len(self.sampler)
@@ -90,7 +91,15 @@ class Stream(Sampler[int]):
                 "the processes must begin an epoch together; with dispatch_batches call loader.set_epoch(epoch) on "
                 "every process before each epoch, on the loader that accelerator.prepare returned"
             )
-        return iter(self.sampler)
+        return self._noticed()
+
+    def _noticed(self) -> Iterator[int]:
+        self.was_left = False
+        try:
+            yield from self.sampler
+        except GeneratorExit:
+            self.was_left = True
+            raise
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; one that is over stays over."""
@@ -128,7 +137,11 @@ class _Checkpoint:
         reading = [loader for loader in GradientState().dataloader_references if loader is not None]
         # In the last step of an epoch nothing is left of it to continue with.
         inside = any(_sampler(loader) is self._stream and not loader.end_of_dataloader for loader in reading)
-        return checkpoint(self._stream.sampler, inside=inside)
+        state = checkpoint(self._stream.sampler, inside=inside)
+        if self._stream.was_left:  # Accelerate does not notice that such an epoch is over
+            over = self._stream.sampler.selector.num_samples
+            state["sampler"] = self._stream.sampler.state_dict(position=over)
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         restore(self._stream.sampler, state)

@@ -94,7 +94,7 @@ class AdaptiveBatches(Callback):
         # Counted here: after max_steps has cut an epoch short, batch_idx goes on in the middle of the next one.
         before = self._place["position"] if self._place["epoch"] == self.sampler.selector.epoch else 0
         done = self.sampler.selector.num_samples if last else before + self.sampler.batch_size
-        self._place = self.sampler.state_dict(position=done)
+        self._place, self.sampler.resumes_at = self.sampler.state_dict(position=done), None
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self._place["position"]:  # left before its last batch, by max_steps or trainer.should_stop
@@ -116,11 +116,24 @@ class AdaptiveBatches(Callback):
         if self._fitting:
             self.sampler.selector.load_state_dict(state_dict["selector"])
             self.sampler.load_state_dict(state_dict["sampler"])
+            self.sampler.resumes_at = self.sampler._next
             self._place = state_dict["sampler"]
 
 
 class _LeftAlone(AdaptiveSampler, DistributedSampler[int]):  # type: ignore[override] # only the first is used
-    """An `AdaptiveSampler` that Lightning neither wraps nor shuffles."""
+    """An `AdaptiveSampler` that Lightning neither wraps nor shuffles.
+
+    Attributes:
+        resumes_at: where to begin however often it is begun, until a batch has been trained on: Lightning reads the
+            first batches of a resumed epoch twice when it reloads the loaders.
+    """
+
+    resumes_at: tuple[int, int] | None = None
+
+    def _begin(self) -> tuple[int, int]:
+        if self.resumes_at is not None:
+            self._next, self._reading = self.resumes_at, None
+        return super()._begin()
 
 
 def _observed(outputs: Any, batch: Any) -> tuple[Tensor, Tensor, Tensor]:
