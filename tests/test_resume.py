@@ -485,6 +485,14 @@ def test_a_state_of_an_earlier_version_loads():
     assert list(copied) == list(sampler)
 
 
+def test_a_state_that_is_refused_for_its_last_entry_changes_nothing():
+    sampler, _ = two_alike(warm_up=1)
+    before = sampler.state_dict()
+    with pytest.raises(TypeError, match="selector_epoch must be an integer, got 'x'"):
+        sampler.load_state_dict(before | {"seed": 7, "epoch": 2, "selector_epoch": "x"})
+    assert sampler.state_dict() == before
+
+
 def test_an_epoch_counted_by_numpy_leaves_a_state_that_loads():
     selector = RandomBatch(60, 4, 8)
     for epoch in np.arange(3):

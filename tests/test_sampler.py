@@ -134,6 +134,20 @@ def test_the_ranks_together_give_the_single_stream_batch_for_batch(make, world_s
 
 
 @both_draws
+def test_the_last_batch_of_several_ranks_is_that_of_one_less_what_does_not_go_round(draws):
+    weights = torch.arange(1.0, 86)  # of 85 samples, so that five are left for the last batch
+    for seed in range(20):
+        parts = []
+        for rank, world_size in ((0, 1), (0, 4), (1, 4), (2, 4), (3, 4)):
+            selector = WeightedBatch(85)
+            selector.set_weights(weights)
+            place = {"rank": rank, "world_size": world_size}
+            parts.append(list(AdaptiveSampler(selector, batch_size=8, seed=seed, draws=draws, **place)))
+        single, *ranks = parts
+        assert [part[-1] for part in ranks] == single[80:84]
+
+
+@both_draws
 @every_selector
 def test_no_global_generator_is_read_or_moved(make, draws):
     streams = []

@@ -197,9 +197,10 @@ class AdaptiveSampler(Sampler[int]):
             if stop > position:
                 generator = torch.Generator(device).manual_seed((seed + number) % 2**63)
                 width = min(size, stop - start)
-                yield from _from(
-                    start, distribution.draw((stop - start) // width, width, generator), position
-                )
+                # A last batch is drawn as one process draws it: what does not go round the ranks is left out.
+                whole = min(size, self.selector.num_samples - start)
+                drawn = distribution.draw((stop - start) // width, whole, generator)
+                yield from _from(start, drawn[:, :width], position)
 
     def _place(self) -> tuple[int, int]:
         """Epoch and position of the stream, counted over all ranks."""
@@ -256,6 +257,8 @@ class AdaptiveSampler(Sampler[int]):
                 raise ValueError(f"the state has no {name!r}; it is no state of an AdaptiveSampler")
         for name in ("epoch", "position", "seed"):
             check_integer(name, state[name], at_least=0)
+        at_rest = state["epoch"] if state["position"] else state["epoch"] - 1
+        taken_at = check_integer("selector_epoch", state.get("selector_epoch", at_rest), at_least=-1)
         for name in ("num_samples", "batch_size", "draws"):
             if state[name] != own[name]:
                 raise ValueError(
@@ -281,9 +284,7 @@ class AdaptiveSampler(Sampler[int]):
         # What was left of the epoch may be a last batch that is too small for so many ranks.
         is_over = state["position"] >= self._drawn_in_all
         self._next = (state["epoch"] + 1, 0) if is_over else (state["epoch"], state["position"])
-        at_rest = state["epoch"] if state["position"] else state["epoch"] - 1
-        taken_at = state.get("selector_epoch", at_rest)
-        self._reading, self._loaded_with = None, check_integer("selector_epoch", taken_at, at_least=-1)
+        self._reading, self._loaded_with = None, taken_at
 
 
 def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:
