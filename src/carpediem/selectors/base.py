@@ -262,7 +262,8 @@ class Selector(ABC):
         if self.epochs is not None and epoch >= self.epochs:
             raise ValueError(
                 f"epoch must be less than epochs = {self.epochs}, got {epoch}; build the selector with the number of "
-                "epochs that will be trained (every iteration over the loader is one, a peek at its first batch too)"
+                "epochs that will be trained (every iteration over the loader is one, a peek at its first batch too), "
+                "and after a resume begin the loop at sampler.epoch"
             )
         if self.device.type != "cpu":
             self._report_faults()
