@@ -275,7 +275,22 @@ def test_weights_of_the_loss_are_asked_for_by_indices_of_samples():
 def test_a_collate_function_that_is_given_no_pairs_says_what_the_loader_lacks():
     with pytest.raises(TypeError, match=r"must be given \(index, item\) pairs, got 1; .* Indexed\(dataset\)"):
         next(iter(DataLoader([1, 2, 3], collate_fn=Indexed.collate(list))))
+    pairs = TensorDataset(torch.rand(3, 2), torch.arange(3))  # of two, but no index is the first of them
+    with pytest.raises(TypeError, match=r"must be given \(index, item\) pairs, got \(tensor"):
+        next(iter(DataLoader(pairs, collate_fn=Indexed.collate(list))))
     assert Indexed.collate(list)([[4, "a"], [2, "b"]])[1] == ["a", "b"]
+
+
+def test_weights_of_single_samples_count_at_once_and_never_leave_nothing_to_draw():
+    selector = WeightedBatch(4)
+    selector.set_weights(torch.zeros(3), torch.tensor([0, 1, 2]))
+    selector.set_weights(torch.tensor([2.0]), torch.tensor([1]))
+    for values, total in ((torch.zeros(2), 0.0), (torch.full((2,), 1.7e308, dtype=torch.float64), "inf")):
+        with pytest.raises(ValueError, match=f"values must leave a finite sum of weights above 0, .*{total}"):
+            selector.set_weights(values, torch.tensor([1, 3]))
+    selector.set_weights(torch.tensor([]), torch.tensor([], dtype=torch.long))
+    selector.refresh(0)
+    assert selector.distribution.probabilities().tolist() == pytest.approx([0, 2 / 3, 0, 1 / 3])
 
 
 @pytest.mark.parametrize("method", LEARNING)
@@ -346,7 +361,10 @@ def test_an_epoch_out_of_order_is_refused_and_leaves_the_state_as_it_was(make):
     with pytest.raises(TypeError, match=r"epoch must be an integer, got 4\.0"):
         selector.refresh(4.0)
     if selector.epochs is not None:
-        with pytest.raises(ValueError, match="epoch must be less than epochs = 8, got 8"):
+        with pytest.raises(
+            ValueError,
+            match=r"epoch must be less than epochs = 8, got 8; .* sampler\.epoch",
+        ):
             selector.refresh(8)
     assert same_state(before, selector.state_dict())
 

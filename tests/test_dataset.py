@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, TensorDataset
 
 from carpediem import AdaptiveSampler, Indexed, RandomBatch
 
@@ -107,6 +107,17 @@ def test_a_sampler_in_the_place_of_a_batch_sampler_is_named():
     loader = DataLoader(Indexed(list(range(10))), batch_sampler=sampler)
     with pytest.raises(
         TypeError, match="give it the AdaptiveSampler as sampler=, with batch_size=, and not as"
+    ):
+        next(iter(loader))
+
+
+def test_a_batch_sampler_in_the_place_of_a_sampler_is_named():
+    sampler = AdaptiveSampler(RandomBatch(10), batch_size=5, seed=0)
+    loader = DataLoader(
+        Indexed(list(range(10))), batch_size=None, sampler=BatchSampler(sampler, 5, drop_last=False)
+    )
+    with pytest.raises(
+        TypeError, match=r"must ask for one sample by one index, got \[.* with batch_size=, and not"
     ):
         next(iter(loader))
 

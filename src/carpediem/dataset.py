@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -49,6 +50,11 @@ class Indexed(Dataset[tuple[int, Item]], Generic[Item]):
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> tuple[int, Item]:
+        if isinstance(index, list | tuple):
+            raise TypeError(
+                f"a loader must ask for one sample by one index, got {repr(index)[:80]}; give it the AdaptiveSampler "
+                "as sampler=, with batch_size=, and not inside a BatchSampler"
+            )
         self._check([index])
         return index, self.dataset[index]
 
@@ -108,10 +114,21 @@ class Collate(Generic[Batch]):
         self.fn = fn
 
     def __call__(self, indexed: list[tuple[int, Any]]) -> tuple[Tensor, Batch]:
-        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in indexed):
+        if not all(_is_indexed(pair) for pair in indexed):
             raise TypeError(
                 f"Indexed.collate must be given (index, item) pairs, got {repr(indexed[0])[:80]}; give the loader "
                 "Indexed(dataset)"
             )
         indices, items = zip(*indexed, strict=True)
         return torch.tensor(indices), self.fn(list(items))
+
+
+def _is_indexed(pair: object) -> bool:
+    """Whether it is an integer, of whatever kind, and an item."""
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        return False
+    try:
+        operator.index(pair[0])
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -147,7 +147,9 @@ def observe_takes_any_floating_type(make: Make) -> None:
                 selector.refresh(epoch)
                 _observe_with_gaps(selector, epoch, dtype)
             except Exception as error:
-                raise AssertionError(f"logits of {dtype} must be taken in: {error}") from error
+                raise AssertionError(
+                    f"logits of {dtype} must be taken in: {error}; in measure cast what is kept to your state's type"
+                ) from error
             p = selector.distribution.probabilities()
             assert bool(p.isfinite().all()), f"logits of {dtype} must lead to finite probabilities"
 

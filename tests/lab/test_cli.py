@@ -439,6 +439,13 @@ def test_it_is_said_how_much_there_is_to_train(call):
     ]
 
 
+def test_it_is_said_when_the_warm_up_leaves_nothing_to_select(call):
+    options = ["train", "--method", "recency", "--window", "2", "--warm-up", "2"]
+    for epochs, is_told in (("3", True), ("4", False)):
+        _, _, err = call(*options, "--epochs", epochs, "--out", epochs)
+        assert ("note: the warm-up leaves one epoch to select in" in err) == is_told
+
+
 def test_a_finished_study_is_shown_where_nothing_can_be_written(call, tmp_path):
     options = ["compare", *QUICK, "--methods", "random", "--out", "done"]
     _, before, _ = call(*options)
@@ -546,7 +553,7 @@ MISTAKES = {
     ),
     "a network with other arguments": (
         ["--net", "own_code:plain_net"],
-        "own_code:plain_net must take num_classes and in_channels by name, got .*'num_classes'",
+        "own_code:plain_net must take num_classes and in_channels by name: .*'num_classes'",
     ),
     "no TOML": (["--config", "broken.toml"], "broken.toml is not a TOML file"),
     "no file": (["--config", "absent.toml"], "absent.toml.*see .*carpediem compare --help"),

@@ -110,6 +110,12 @@ class StudyProgress:
             f"trains {runs} run{'s' * (runs != 1)} of {news.epochs:,} epoch{'s' * (news.epochs != 1)}, "
             f"each of {steps:,} batch{'es' * (steps != 1)} of {news.configs[0].batch_size}"
         )
+        selecting = [news.epochs - config.warm_up for config in self._configs if config.method != "random"]
+        if selecting and max(selecting) <= 1:
+            self.complain(
+                "the warm-up leaves one epoch to select in, and at the last the pressure is over; train for more "
+                "--epochs, or with a shorter --warm-up and --window"
+            )
         if steps < FEW_BATCHES:
             self.complain(
                 "an epoch of so few batches leaves little to select; a smaller --batch-size gives more of them"

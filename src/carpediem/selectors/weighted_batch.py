@@ -51,8 +51,15 @@ class WeightedBatch(Selector):
             indices: (n,), integers in [0, N); where one occurs twice the last value counts.
         """
         values, where = placed_values("values", values, indices, self.num_samples, self.device)
+        values = values.to(torch.float64)
+        largest = float(values.max()) if len(values) else 0.0
+        if (
+            indices is not None and 0 < largest < 1e280
+        ):  # some can be drawn, and no sum of N of these overflows
+            self._weights[where] = values
+            return
         new = self._weights.clone()
-        new[where] = values.to(torch.float64)
+        new[where] = values
         total = float(new.sum())
         if not 0 < total < float("inf"):
             raise ValueError(

@@ -14,9 +14,10 @@ def stratified_split(
     """Indices of the training and of the test samples, each in ascending order.
 
     Every class gives the same share to the test set (largest remainders, ceil(N · share) in all), and
-    always keeps a training sample. Inside a class the samples stand in the order of their keys' sha256,
-    and the first go to the test set: no random generator, whose stream might change with a version.
-    Samples with one key (two crops of a photograph) always land on the same side.
+    keeps a training sample, unless other classes send all of its keys to the test set. Inside a class the
+    samples stand in the order of their keys' sha256, and the first go to the test set: no random generator,
+    whose stream might change with a version. Samples with one key (two crops of a photograph) always land on
+    the same side.
 
     Args:
         labels: N class numbers.

@@ -116,7 +116,7 @@ def _build_own(name: str, *, num_classes: int, in_channels: int, dropout: float)
     try:
         inspect.signature(function, follow_wrapped=False).bind(**arguments)
     except TypeError as error:
-        raise TypeError(f"{name} must take num_classes and in_channels by name, got {error}") from error
+        raise TypeError(f"{name} must take num_classes and in_channels by name: {error}") from error
     with told_of(name):
         network = function(**arguments)
     if not isinstance(network, nn.Module):
