@@ -741,6 +741,10 @@ def test_figures_are_drawn_and_results_published_from_finished_runs(call, tmp_pa
     published = (tmp_path / "results" / "today" / "tables.md").read_text()
     assert published == "\n".join(call("tables", "study", *options)[1] for options in asked)
     assert call("tables", "results/today")[1] == call("tables", "study")[1]
+    next((tmp_path / "study" / "runs").glob("*/done.json")).unlink()
+    code, _, err = call("publish", "study", "--out", "results/later")
+    assert code == 0
+    assert err == "note: 1 of the 2 runs have not finished; they are in runs.jsonl, but in no table\n"
 
 
 def test_a_call_for_a_part_of_a_folder_leaves_the_picture_of_the_whole(call, tmp_path):

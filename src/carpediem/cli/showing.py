@@ -121,6 +121,9 @@ def publish(
     """
     for file in publish_runs(folders, out):
         typer.echo(file)
+    runs = read_runs(out)
+    if unfinished := sum(not run.finished for run in runs):
+        note(f"{unfinished} of the {len(runs)} runs have not finished; they are in runs.jsonl, but in no table")
 
 
 @app.command()
