@@ -177,11 +177,33 @@ def test_candidates_are_spared_only_where_they_hold_enough_samples(n, size, shar
         count = spare_candidates(size, distribution._repeat_rate, distribution._acceptance)
         outcomes.add(count is None)
         if count is not None:
-            found, accepted = distribution._try(50 * count, generator)
-            found = np.where(accepted, found, -1).reshape(50, count)
-            assert min(len(set(row) - {-1}) for row in found.tolist()) >= size
+            assert fewest_distinct(distribution, count, generator) >= size
     assert False in outcomes
     assert share < 0.95 or True in outcomes
+
+
+@pytest.mark.parametrize("heavy", [0.06, 0.1, 0.3])
+@pytest.mark.parametrize(
+    "make", [Weights, lambda w: Levels((w < w.max()).long(), w.unique().flip(0).numpy())]
+)
+def test_candidates_are_spared_beside_one_heavy_sample(make, heavy, generator):
+    n, size = 100_000, 128
+    weights = torch.full((n,), (1 - heavy) / (n - 1), dtype=torch.float64)
+    weights[7] = heavy
+    distribution = make(weights)
+    assert spare_candidates(size, distribution._repeat_rate, distribution._acceptance) is None
+    share, rate = distribution._light
+    assert share == pytest.approx(1 - heavy, rel=0.1)
+    assert rate >= 1 / (n - 1) * 0.999
+    count = spare_candidates(size, rate, distribution._acceptance * share)
+    assert count is not None
+    assert fewest_distinct(distribution, count, generator) >= size
+
+
+def fewest_distinct(distribution, count, generator):
+    found, accepted = distribution._try(50 * count, generator)
+    found = (found if accepted is None else np.where(accepted, found, -1)).reshape(50, count)
+    return min(len(set(row) - {-1}) for row in found.tolist())
 
 
 @pytest.mark.parametrize("draws", ["independent", "systematic"])

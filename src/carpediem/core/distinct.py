@@ -109,7 +109,7 @@ def race(weights: Tensor, batches: int, batch_size: int, generator: torch.Genera
 def spare_candidates(batch_size: int, repeat_rate: float, acceptance: float) -> int | None:
     """How many candidates a batch needs so that too few of them being good is out of the question.
 
-    None where that would be too many: where few samples hold much of the mass, the spare ones repeat them too.
+    None where that would be too many, as where few samples hold much of the mass: the spare ones repeat them too.
 
     Args:
         repeat_rate: probability that two accepted candidates are the same sample, sum of P_i^2.

@@ -30,6 +30,9 @@ State = dict[str, Any]
 Groups = tuple[NDArray[np.int64], NDArray[np.float64], Array]
 
 
+HEAVY = 1e-3  # P of a sample that a batch is likely to draw again
+
+
 class Distribution(ABC):
     """Probabilities over N samples, and batches drawn from them.
 
@@ -49,6 +52,10 @@ class Distribution(ABC):
     _order: Array = None
     _acceptance = 1.0
     _repeat_rate: float
+    _light: tuple[float, float] = (
+        0.0,
+        1.0,
+    )  # without samples of a P above HEAVY: their share, and repeat rate
     _table: PieceTable
 
     @abstractmethod
@@ -96,12 +103,15 @@ class Distribution(ABC):
             return self._raced(batches, batch_size, generator)
         if self.device.type == "cpu":
             # A race costs a number for every sample: among many, thousands of redraws are the quicker way.
-            rounds = max(ROUNDS, self.num_samples // 1000)
+            rounds = max(ROUNDS, self.num_samples // (8 * batch_size))
             drawn = distinct_on_host(
                 self._candidates, self.weights, batches, batch_size, generator, rounds=rounds
             )
             return torch.from_numpy(drawn)
         size = spare_candidates(batch_size, self._repeat_rate, self._acceptance)
+        share, rate = self._light
+        if size is None and share:  # a few heavy samples: enough of the others will do
+            size = spare_candidates(batch_size, rate, self._acceptance * share)
         if size is None:
             return self._raced(batches, batch_size, generator)
         found, accepted = self._try(batches * size, generator)
@@ -198,6 +208,7 @@ class Levels(Distribution):
                 f"{', '.join(format(weight, 'g') for weight in level_weights[:9])}{', …' * (len(level_weights) > 9)}"
             )
         self._repeat_rate = float((mass / self._total * (level_weights / self._total)).sum())
+        self._light = _light(counts, level_weights / self._total, level_weights / self._total)
         self.support = int(counts[level_weights > 0].sum())
         self._largest = float(level_weights[counts > 0].max())
         self._table = PieceTable.build(counts, np.cumsum(counts) - counts, level_weights, self.device)
@@ -273,6 +284,7 @@ class Weights(Distribution):
         self._order, self._levels = native(order), target
         self._acceptance = self._total / float((counts * bounds).sum() * (1 + 1e-9))
         self._repeat_rate = float((weights / self._total).square().sum())
+        self._light = _light(counts, np.append(bounds[1:], 0.0) / self._total, bounds / self._total)
         self.support = int(counts[:-1].sum())
         self._table = PieceTable.build(counts, np.cumsum(counts) - counts, bounds, self.device)
 
@@ -294,6 +306,21 @@ class Weights(Distribution):
         found, _ = super()._try(count, generator)
         bound = self._bounds[whole(self._levels[found])]
         return found, uniform(count, generator) * bound < native(self._weights)[found]
+
+
+def _light(
+    counts: NDArray[np.int64], lowest: NDArray[np.float64], highest: NDArray[np.float64]
+) -> tuple[float, float]:
+    """At least which share of the mass samples of a P up to HEAVY have, and at most how often two of them are one.
+
+    Args:
+        counts: samples of each group.
+        lowest, highest: between which their P lies.
+    """
+    is_light = highest <= HEAVY
+    share = float((counts * lowest)[is_light].sum())
+    pairs = float((counts * highest**2)[is_light].sum())
+    return (share, pairs / share**2) if share > 0 else (0.0, 1.0)
 
 
 def group_by_level(levels: Tensor, num_levels: int) -> tuple[Tensor, NDArray[np.int64]]:
