@@ -186,6 +186,23 @@ def test_an_epoch_that_was_left_by_break_is_followed_by_the_next_after_a_resume_
     assert train(2, 4) == whole[4:]
 
 
+def test_an_old_iteration_that_is_given_up_does_not_end_the_epoch_that_is_trained(prepared, tmp_path):
+    from carpediem.integrations.accelerate import adapt
+
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
+    accelerator, loader = prepared(sampler)
+    adapt(accelerator, loader)
+    looked = iter(loader)
+    next(looked)  # which is epoch 0
+    next(iter_of_one := iter(loader))
+    looked.close()
+    del looked
+    accelerator.save_state(tmp_path / "inside")
+    iter_of_one.close()
+    accelerator.load_state(tmp_path / "inside")
+    assert sampler.epoch == 1
+
+
 # -- what is refused, and what is asked of the framework --------------------------------------------------
 
 

@@ -138,8 +138,10 @@ def test_resuming_goes_on_with_the_very_next_batch(plain, checkpoints, num_worke
     )
 
 
-def test_resuming_after_the_last_step_trains_on_nothing(checkpoints):
-    assert fit(*build(), ckpt_path=checkpoints / f"step={EPOCHS * STEPS}.ckpt").steps == []
+@workers
+def test_resuming_after_the_last_step_trains_on_nothing(checkpoints, num_workers):
+    path = checkpoints / f"step={EPOCHS * STEPS}.ckpt"
+    assert fit(*build(num_workers=num_workers), ckpt_path=path).steps == []
 
 
 @workers

@@ -123,7 +123,9 @@ def publish(
         typer.echo(file)
     runs = read_runs(out)
     if unfinished := sum(not run.finished for run in runs):
-        note(f"{unfinished} of the {len(runs)} runs have not finished; they are in runs.jsonl, but in no table")
+        note(
+            f"{unfinished} of the {len(runs)} runs have not finished; they are in runs.jsonl, but in no table"
+        )
 
 
 @app.command()

@@ -79,7 +79,10 @@ class Stream(Sampler[int]):
 
     def __init__(self, sampler: AdaptiveSampler, *, dispatched: bool = False) -> None:
         self.sampler, self.dispatched = sampler, dispatched
-        self.was_left = False  # the last iteration, by `break`, before its end was drawn
+        self.left: int | None = (
+            None  # the epoch whose iteration ended, by `break`, before all of it was drawn
+        )
+        self._newest: object = None  # of the iterations
 
     def __len__(self) -> int:
         return len(self.sampler)
@@ -94,11 +97,12 @@ class Stream(Sampler[int]):
         return self._noticed()
 
     def _noticed(self) -> Iterator[int]:
-        self.was_left = False
+        self.left, self._newest = None, (own := object())
         try:
             yield from self.sampler
         except GeneratorExit:
-            self.was_left = True
+            if self._newest is own:
+                self.left = self.sampler.selector.epoch
             raise
 
     def set_epoch(self, epoch: int) -> None:
@@ -138,9 +142,9 @@ class _Checkpoint:
         # In the last step of an epoch nothing is left of it to continue with.
         inside = any(_sampler(loader) is self._stream and not loader.end_of_dataloader for loader in reading)
         state = checkpoint(self._stream.sampler, inside=inside)
-        if self._stream.was_left:  # Accelerate does not notice that such an epoch is over
-            over = self._stream.sampler.selector.num_samples
-            state["sampler"] = self._stream.sampler.state_dict(position=over)
+        sampler = self._stream.sampler
+        if self._stream.left == sampler.selector.epoch:  # Accelerate does not notice that it is over
+            state["sampler"] = sampler.state_dict(position=sampler.selector.num_samples)
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

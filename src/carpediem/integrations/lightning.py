@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor
@@ -97,6 +99,7 @@ class AdaptiveBatches(Callback):
         self._place, self.sampler.resumes_at = self.sampler.state_dict(position=done), None
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.sampler.resumes_at = None
         if self._place["position"]:  # left before its last batch, by max_steps or trainer.should_stop
             self._place |= {"epoch": self._place["epoch"] + 1, "position": 0}
 
@@ -129,6 +132,11 @@ class _LeftAlone(AdaptiveSampler, DistributedSampler[int]):  # type: ignore[over
     """
 
     resumes_at: tuple[int, int] | None = None
+
+    def __iter__(self) -> Iterator[int]:
+        if self.resumes_at is not None and self.resumes_at[0] >= (self.selector.epochs or math.inf):
+            return iter(())  # workers read ahead of a training that is over
+        return super().__iter__()
 
     def _begin(self) -> tuple[int, int]:
         if self.resumes_at is not None:

@@ -113,7 +113,7 @@ class StudyProgress:
         selecting = [news.epochs - config.warm_up for config in self._configs if config.method != "random"]
         if selecting and max(selecting) <= 1:
             self.complain(
-                "the warm-up leaves one epoch to select in, and at the last the pressure is over; train for more "
+                "the warm-up leaves one epoch to select in, in which a pressure that decays is 1; train for more "
                 "--epochs, or with a shorter --warm-up and --window"
             )
         if steps < FEW_BATCHES:
