@@ -341,8 +341,9 @@ def rivals(folders: dict[str, list[RunRecord]]) -> Table:
         Column("recency_paper", "the paper's, best", "difference"),
     )
     rows: list[tuple[Value, ...]] = []
+    runs = by_name(folders)
     for name, kinds in pairs_of(folders).items():
-        for cell in group_cells(by_name(folders)[name]):
+        for cell in group_cells(runs[name]):
             pair = kinds.get(str(cell.draws))
             if not (pair and cell.runs and cell.is_default and cell.method in ("online", "active")):
                 continue

@@ -130,18 +130,24 @@ def test_with_dispatched_batches_a_resumed_program_says_which_epoch_it_is(out, p
     assert steps(out, "untold", 2) == plain[3 * A_STEP + 2 : 4 * A_STEP]
 
 
-def test_a_state_of_an_epochs_last_step_continues_with_the_next_epoch(tmp_path):
-    # As Accelerate's own example counts: epochs and steps to skip from the steps in all.
+def adapted():
+    """An accelerator, and its loader of five batches an epoch."""
     from accelerate import Accelerator
 
     from carpediem.integrations.accelerate import adapt
 
+    accelerator = Accelerator(cpu=True)
+    sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
+    data = Indexed(TensorDataset(torch.zeros(20)))
+    loader = accelerator.prepare(DataLoader(data, batch_size=4, sampler=sampler))
+    adapt(accelerator, loader)
+    return accelerator, loader, sampler
+
+
+def test_a_state_of_an_epochs_last_step_continues_with_the_next_epoch(tmp_path):
+    # As Accelerate's own example counts: epochs and steps to skip from the steps in all.
     def train(saved_at=None, begin=0):
-        accelerator, seen, step = Accelerator(cpu=True), [], begin
-        sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
-        data = Indexed(TensorDataset(torch.zeros(20)))
-        loader = accelerator.prepare(DataLoader(data, batch_size=4, sampler=sampler))
-        adapt(accelerator, loader)
+        (accelerator, loader, _), seen, step = adapted(), [], begin
         if begin:
             accelerator.load_state(tmp_path / str(begin))
         for epoch in range(begin // len(loader), 4):
@@ -160,16 +166,8 @@ def test_a_state_of_an_epochs_last_step_continues_with_the_next_epoch(tmp_path):
 
 
 def test_an_epoch_that_was_left_by_break_is_followed_by_the_next_after_a_resume_too(tmp_path):
-    from accelerate import Accelerator
-
-    from carpediem.integrations.accelerate import adapt
-
     def train(first, last, *, save=False):
-        accelerator, seen = Accelerator(cpu=True), []
-        sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
-        data = Indexed(TensorDataset(torch.zeros(20)))
-        loader = accelerator.prepare(DataLoader(data, batch_size=4, sampler=sampler))
-        adapt(accelerator, loader)
+        (accelerator, loader, _), seen = adapted(), []
         if first:
             accelerator.load_state(tmp_path / str(first))
         for _ in range(first, last):
@@ -186,19 +184,14 @@ def test_an_epoch_that_was_left_by_break_is_followed_by_the_next_after_a_resume_
     assert train(2, 4) == whole[4:]
 
 
-def test_an_old_iteration_that_is_given_up_does_not_end_the_epoch_that_is_trained(prepared, tmp_path):
-    from carpediem.integrations.accelerate import adapt
-
-    sampler = AdaptiveSampler(RandomBatch(20, 2, 4), batch_size=4)
-    accelerator, loader = prepared(sampler)
-    adapt(accelerator, loader)
-    looked = iter(loader)
-    next(looked)  # which is epoch 0
-    next(iter_of_one := iter(loader))
-    looked.close()
-    del looked
+def test_an_old_iteration_that_is_given_up_does_not_end_the_epoch_that_is_trained(tmp_path):
+    accelerator, loader, sampler = adapted()
+    looked_at, trained_on = iter(loader), iter(loader)
+    next(looked_at)  # epoch 0
+    next(trained_on)
+    looked_at.close()
     accelerator.save_state(tmp_path / "inside")
-    iter_of_one.close()
+    trained_on.close()
     accelerator.load_state(tmp_path / "inside")
     assert sampler.epoch == 1
 

@@ -118,11 +118,11 @@ def spare_candidates(batch_size: int, repeat_rate: float, acceptance: float) -> 
     size = math.ceil((batch_size + 40) / acceptance)
     mean = size * (1 - acceptance) + size * size / 2 * repeat_rate
     count = size + math.ceil(2 * mean) + 40
-    while _good_at_least(count, repeat_rate, acceptance) < batch_size:
+    while count <= 4 * batch_size + 200:
+        if _good_at_least(count, repeat_rate, acceptance) >= batch_size:
+            return count
         count += count // 4
-        if count > 4 * batch_size + 200:
-            return None
-    return count if count <= 4 * batch_size + 200 else None
+    return None
 
 
 def _good_at_least(count: int, repeat_rate: float, acceptance: float) -> float:

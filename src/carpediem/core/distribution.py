@@ -28,8 +28,6 @@ from carpediem.core.distinct import ROUNDS, distinct_on_host, first_distinct, ra
 State = dict[str, Any]
 # How many samples are equally likely, their weight, and the samples group by group (None: 0..N-1 as they are).
 Groups = tuple[NDArray[np.int64], NDArray[np.float64], Array]
-
-
 HEAVY = 1e-3  # P of a sample that a batch is likely to draw again
 
 
@@ -52,10 +50,8 @@ class Distribution(ABC):
     _order: Array = None
     _acceptance = 1.0
     _repeat_rate: float
-    _light: tuple[float, float] = (
-        0.0,
-        1.0,
-    )  # without samples of a P above HEAVY: their share, and repeat rate
+    # Of the samples of a P up to HEAVY: their share of the mass, and the repeat rate among them.
+    _light: tuple[float, float] = (0.0, 1.0)
     _table: PieceTable
 
     @abstractmethod

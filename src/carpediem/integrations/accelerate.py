@@ -79,10 +79,9 @@ class Stream(Sampler[int]):
 
     def __init__(self, sampler: AdaptiveSampler, *, dispatched: bool = False) -> None:
         self.sampler, self.dispatched = sampler, dispatched
-        self.left: int | None = (
-            None  # the epoch whose iteration ended, by `break`, before all of it was drawn
-        )
-        self._newest: object = None  # of the iterations
+        # The epoch whose iteration, the newest one, ended by `break` before all of it was drawn.
+        self.left: int | None = None
+        self._newest: object = None
 
     def __len__(self) -> int:
         return len(self.sampler)

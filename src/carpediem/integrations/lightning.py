@@ -96,7 +96,8 @@ class AdaptiveBatches(Callback):
         # Counted here: after max_steps has cut an epoch short, batch_idx goes on in the middle of the next one.
         before = self._place["position"] if self._place["epoch"] == self.sampler.selector.epoch else 0
         done = self.sampler.selector.num_samples if last else before + self.sampler.batch_size
-        self._place, self.sampler.resumes_at = self.sampler.state_dict(position=done), None
+        self._place = self.sampler.state_dict(position=done)
+        self.sampler.resumes_at = None
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.sampler.resumes_at = None

@@ -53,9 +53,8 @@ class WeightedBatch(Selector):
         values, where = placed_values("values", values, indices, self.num_samples, self.device)
         values = values.to(torch.float64)
         largest = float(values.max()) if len(values) else 0.0
-        if (
-            indices is not None and 0 < largest < 1e280
-        ):  # some can be drawn, and no sum of N of these overflows
+        # Then something can be drawn, and the sum, which was finite, stays so: no look at all N is needed.
+        if indices is not None and 0 < largest < 1e280:
             self._weights[where] = values
             return
         new = self._weights.clone()
