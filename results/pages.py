@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from carpediem.lab import paper
+from carpediem.lab.analysis import paper
 from carpediem.lab.compared_cells import setting_key
 from carpediem.lab.config import METHODS
 from carpediem.lab.dropout_tables import dropout_tables

@@ -1,12 +1,9 @@
 """Results against numpy and scipy, on records made by hand."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from carpediem.lab import paper
 from carpediem.lab.results import (
     baselines,
     best_error,
@@ -182,39 +179,6 @@ def test_the_first_baseline_is_drawn_as_the_recipe_says(recipe, first):
         run("random", 0, [5.0], draws=draws, recipe=recipe) for draws in ("systematic", "independent")
     )
     assert baselines(cells)[0].draws == first
-
-
-def test_the_papers_numbers_agree_with_what_its_abstract_says_of_them():
-    times = [time.reduction for time in paper.TIMES.values()]
-    assert max(times) == pytest.approx(59.32, abs=0.005)
-    assert min(times) == pytest.approx(24.6, abs=0.05)
-    # In every cell but MNIST with SGD, Recency Bias is the best.
-    for net in ("densenet-40-12", "resnet-50"):
-        for optimizer in paper.OPTIMIZERS:
-            for data in ("mnist", "cifar10", "cifar100"):
-                errors = {
-                    m: paper.best_error(net, data, optimizer, m).mean
-                    for m in ("random", "online", "active", "recency")
-                }
-                assert (min(errors, key=errors.get) == "recency") == ((data, optimizer) != ("mnist", "sgd"))
-    # Printed with three digits before CIKM, hence 20.5 and not 20.97.
-    largest = max(
-        paper.error_reduction(net, data, optimizer, rival)
-        for net in ("densenet-40-12", "resnet-50")
-        for optimizer in paper.OPTIMIZERS
-        for data in ("mnist", "cifar10", "cifar100")
-        for rival in ("random", "online", "active")
-    )
-    assert largest == pytest.approx(20.5, abs=0.05)
-    assert math.isclose(largest, 20.97, abs_tol=0.6)
-
-
-def test_what_is_not_known_of_the_paper_is_absent():
-    assert paper.best_error("densenet-121", "food100", "momentum", "recency") is None
-    assert paper.error_reduction("densenet-121", "food100", "momentum", "random") == 1.81
-    assert paper.error_reduction("efficientnet-lite0", "food100", "momentum", "random") is None
-    assert str(paper.best_error("densenet-40-12", "cifar10", "momentum", "online")) == "7.00 ± 0.10"
-    assert str(paper.best_error("densenet-121", "mit67", "momentum", "random")) == "28.8"
 
 
 def test_seeds_that_all_differ_by_the_same_give_no_interval():

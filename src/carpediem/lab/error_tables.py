@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from carpediem.lab import paper
+from carpediem.lab.analysis import paper
 from carpediem.lab.compared_cells import (
     CLASSIFIED,
     INTERVAL,
@@ -64,13 +64,13 @@ def _classification(net: str, cells: list[Cell]) -> Built:
     name, number = paper.NETWORKS[net], paper.TABLE_OF_NETWORK[net]
     title = f"Table {number}: best test error (%), {name}, recipe paper, {paper.ITERATIONS:,} iterations"
     leading = (Column("optimizer", "Optimizer"), Column("data", "Data"))
-    return _errors(title, leading, blocks, sources=[f"Paper: {paper.ICLR}."])
+    return _errors(title, leading, blocks)
 
 
 def _fine_tuning(cells: list[Cell]) -> Built:
     title = "Table 4: best test error (%), fine-tuning, recipe fine-tuning"
     leading = (Column("data", "Data"), Column("network", "Network"))
-    return _errors(title, leading, _fine_tuning_blocks(cells), sources=[paper.MISSING[4]])
+    return _errors(title, leading, _fine_tuning_blocks(cells))
 
 
 def _fine_tuning_blocks(cells: list[Cell]) -> list[_Block]:
@@ -123,14 +123,13 @@ def _times(cells: list[Cell]) -> Built:
     note = (
         "Training until the mean curve over the seeds that both have reaches the lowest point of the rival's, which is "
         "no lower than the mean of the seeds' own best errors; evaluation is not counted. "
-        "Seconds depend on what else the machine did, iterations do not. "
-        f"Paper: {paper.ICLR}.{left_out(shown)}"
+        f"Seconds depend on what else the machine did, iterations do not.{left_out(shown)}"
     )
     title = "Table 5: time of Recency Bias to the rival's best error, recipe fine-tuning"
     return Built(Table(title, note, columns, rows, grouped=2), shown)
 
 
-def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, sources: list[str]) -> Built:
+def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block]) -> Built:
     shown = [cell for block in blocks for cell in block.cells]
     compared_with = difference_columns(shown)
     rows: list[tuple[Value, ...]] = []
@@ -159,7 +158,7 @@ def _errors(title: str, leading: tuple[Column, ...], blocks: list[_Block], *, so
         Column("reduction", "Recency Bias lower by (%)", "percent"),
         Column("paper_reduction", "Paper: lower by (%)", "percent"),
     )
-    note = f"{' '.join(sources)} {INTERVAL}{left_out(shown)}"
+    note = f"{INTERVAL}{left_out(shown)}"
     return Built(Table(title, note, columns, rows, grouped=len(leading)), shown)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from carpediem.lab import paper
+from carpediem.lab.analysis import paper
 from carpediem.lab.compared_cells import setting_key
 from carpediem.lab.config import METHODS
 from carpediem.lab.plans import is_of_tables
@@ -27,7 +27,7 @@ _NOTE = (
     "Best test error in percent, mean ± standard error (number of seeds). Systematic draws: every sample as often an "
     "epoch as its probability asks, so that Random Batch is the usual shuffle. Recency − Random: the paired difference "
     "to Random Batch that draws alike, with its 95% confidence interval; below 0 Recency Bias is better. "
-    f"Paper: {paper.ICLR}, an earlier version."
+    "Paper: its Tables 2 to 4."
 )
 
 _TWO_SEEDS = " Of two seeds an interval rests on one degree of freedom, and may be narrow by accident."

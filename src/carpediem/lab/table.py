@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
-from carpediem.lab.paper import Published
+from carpediem.lab.analysis.paper import Published
 from carpediem.lab.results import Estimate, PairedDifference
 
 DASH = "—"

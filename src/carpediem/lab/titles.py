@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from carpediem.lab import paper
+from carpediem.lab.analysis import paper
 from carpediem.lab.config import SELECTION_OPTIONS
 from carpediem.lab.recipes import RECIPES, departures
 from carpediem.lab.results import Cell, in_words
