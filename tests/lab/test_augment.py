@@ -74,7 +74,7 @@ def test_the_same_generator_state_gives_the_same_images(augment):
     assert torch.equal(augment(batch(), seeded(3)), first)
 
 
-@pytest.mark.parametrize("name", ["crop-flip", "flip-jitter"])
+@pytest.mark.parametrize("name", [name for name in AUGMENTATIONS if name != "none"])
 def test_the_next_draw_differs(name):
     generator = seeded()
     first = AUGMENTATIONS[name](batch(), generator)
@@ -236,6 +236,22 @@ def test_per_image_standardisation_bounds_the_deviation_of_flat_images():
     torch.testing.assert_close(standardise_per_image(flat), expected)
 
 
+def test_unit_divides_by_255():
+    torch.testing.assert_close(
+        normalisation("unit")(torch.tensor([0.0, 51.0, 300.0])), torch.tensor([0.0, 0.2, 300 / 255])
+    )
+
+
+def test_per_image_unit_bounds_the_deviation_on_the_scale_of_0_to_1():
+    images = batch().float()
+    standardise = normalisation("per-image-unit")
+    torch.testing.assert_close(standardise(images), standardise_per_image(images), atol=1e-5, rtol=1e-5)
+    faint = torch.full((1, 3, 4, 4), 7.0)
+    faint[0, 0, 0, 0] += 10
+    # Its deviation is 10·√47/48 on the scale of 0 to 255, and 0.0056, less than 1/√48, on that of 0 to 1.
+    torch.testing.assert_close(standardise(faint), (faint - faint.mean()) / 255 * math.sqrt(48))
+
+
 def test_efficientnet_takes_pixels_about_127_in_units_of_128():
     out = normalisation("efficientnet")(torch.tensor([0.0, 127.0, 255.0]))
     torch.testing.assert_close(out, torch.tensor([-127 / 128, 0.0, 1.0]))
@@ -269,9 +285,9 @@ def test_normalisations_leave_their_input_as_it_was():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="one of none, crop-flip, flip-jitter; got 'mixup'"):
+    with pytest.raises(ValueError, match=f"one of {', '.join(AUGMENTATIONS)}; got 'mixup'"):
         augmentation("mixup")
-    with pytest.raises(ValueError, match="one of imagenet, per-image, efficientnet; got 'batch'"):
+    with pytest.raises(ValueError, match=f"one of {', '.join(NORMALISATIONS)}; got 'batch'"):
         normalisation("batch")
     assert augmentation("none") is unchanged
 
