@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import torch
 
 from carpediem.cli import app
 from carpediem.lab.checkpoint import load_checkpoint
-from carpediem.lab.networks import EfficientNetLite0
+from carpediem.lab.networks import DenseNet121, EfficientNetLite0
 from carpediem.lab.plans import PLANS, is_of_plan
 from carpediem.lab.recipes import RECIPES, recipe
 from carpediem.lab.records import RunRecord, read_runs
@@ -208,16 +207,35 @@ def test_what_is_missing_is_said_in_one_line(reproduce, tmp_path, arguments, mes
     assert message in said
 
 
-def test_densenet_121_without_torchvision_says_what_to_install(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    data, classes = tmp_path / "data", ("bakery", "casino")
-    class_folders(data / "Images", classes=classes, count=6)
-    (data / "TrainImages.txt").write_text("\n".join(f"{c}/{i}.jpg" for c in classes for i in range(5)))
-    (data / "TestImages.txt").write_text("\n".join(f"{c}/5.jpg" for c in classes))
-    (data / "densenet121.pth").touch()
+def mit67(folder):
+    """Two classes of five training images and a test image."""
+    classes = ("bakery", "casino")
+    class_folders(folder / "Images", classes=classes, count=6)
+    (folder / "TrainImages.txt").write_text("\n".join(f"{c}/{i}.jpg" for c in classes for i in range(5)))
+    (folder / "TestImages.txt").write_text("\n".join(f"{c}/5.jpg" for c in classes))
+
+
+def test_densenet_121_starts_from_the_published_weights(reproduce, tmp_path):
+    mit67(tmp_path / "data")
+    began = DenseNet121(num_classes=1000, in_channels=3, dropout=0.0).state_dict()
+    torch.save(began, tmp_path / "data" / "densenet121-a639ec97.pth")
+    reproduce(*tiny("fine-tuning", batch=10, size=32), "--datasets", "mit67", "--methods", "recency")
+    (run,) = finished("fine-tuning")
+    assert (run.config["net"], run.config["weights"]) == ("densenet-121", "imagenet")
+    state = load_checkpoint(tmp_path / "runs" / "fine-tuning" / "runs" / run.hash / "checkpoint.pt")
+    found, before = state["parameters"]["features.conv0.weight"], began["features.conv0.weight"]
+    assert 0 < (found - before).abs().mean() < 0.1 * before.abs().mean()
+    assert len(state["parameters"]["classifier.bias"]) == 2
+
+
+def test_the_weights_that_are_looked_for_are_named(reproduce, tmp_path):
+    mit67(tmp_path / "data")
     said = reproduce(*tiny("fine-tuning", batch=10, size=32), "--datasets", "mit67", code=2)
-    assert said == "error: densenet-121 needs torchvision; run: pip install torchvision\n"
+    assert said == (
+        "error: the file of densenet-121's ImageNet weights (densenet121-a639ec97.pth or densenet121.pth, published at "
+        "https://download.pytorch.org/models/densenet121-a639ec97.pth) is not in data; put it there, or set --data-dir "
+        "or CARPEDIEM_DATA to the folder that holds it\n"
+    )
 
 
 def test_the_list_names_every_study_before_any_is_run(reproduce):

@@ -10,6 +10,7 @@ FILES = {
     "efficientnet-lite0": ("efficientnet_lite0.npz",),
     "densenet-121": ("densenet121-a639ec97.pth", "densenet121.pth"),
 }
+_PUBLISHED_AT = {"densenet-121": "https://download.pytorch.org/models/densenet121-a639ec97.pth"}
 # How the images were normalised that they were trained on.
 _NORMALISATIONS = {"efficientnet-lite0": "efficientnet", "densenet-121": "imagenet"}
 
@@ -40,7 +41,8 @@ def find_weights(net: str, data_dir: Path | None = None) -> Path:
     def locate(folder: Path) -> Path | None:
         return next((folder / name for name in FILES[net] if (folder / name).is_file()), None)
 
-    expected = " or ".join(FILES[net])
+    address = _PUBLISHED_AT.get(net)
+    expected = " or ".join(FILES[net]) + (f", published at {address}" if address else "")
     return find_data(
         f"the file of {net}'s ImageNet weights",
         locate,

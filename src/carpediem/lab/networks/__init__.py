@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import nn
 
 from carpediem.lab.networks.densenet import DenseNet
-from carpediem.lab.networks.densenet121 import densenet121
+from carpediem.lab.networks.densenet121 import DenseNet121, load_densenet121_weights
 from carpediem.lab.networks.efficientnet_lite import EfficientNetLite0, load_imagenet_weights
 from carpediem.lab.networks.resnet import ResNet
 from carpediem.lab.networks.small_cnn import SmallCNN
@@ -20,12 +20,13 @@ from carpediem.lab.usercode import source_fingerprint, told_of, user_function
 __all__ = [
     "NAMES",
     "DenseNet",
+    "DenseNet121",
     "EfficientNetLite0",
     "ResNet",
     "SmallCNN",
     "build",
-    "densenet121",
     "fingerprint",
+    "load_densenet121_weights",
     "load_imagenet_weights",
     "takes_dropout",
 ]
@@ -73,7 +74,10 @@ def build(
             load_imagenet_weights(efficientnet, weights)
         return efficientnet
     if name == "densenet-121":
-        return densenet121(num_classes=num_classes, in_channels=in_channels, dropout=dropout, weights=weights)
+        densenet = DenseNet121(num_classes=num_classes, in_channels=in_channels, dropout=dropout)
+        if weights is not None:
+            load_densenet121_weights(densenet, weights)
+        return densenet
     if weights is not None:
         raise ValueError(
             f"weights must be None for {name!r}; efficientnet-lite0 and densenet-121 take a file"
