@@ -171,6 +171,18 @@ def picture(path: Path, *, color=(200, 40, 40), size=(12, 12), mode="RGB") -> Pa
     return path
 
 
+def stripes(path, size, *, vertical):
+    """Left third (or top third) red, the middle green, the last blue."""
+    width, height = size
+    pixels = np.zeros((height, width, 3), dtype=np.uint8)
+    length = width if vertical else height
+    for third in range(3):
+        part = slice(third * length // 3, (third + 1) * length // 3)
+        (pixels[:, part] if vertical else pixels[part])[..., third] = 255
+    Image.fromarray(pixels).save(path)
+    return path
+
+
 def class_folders(root: Path, *, classes=("cat", "dog"), count: int = 5) -> Path:
     """`root/CLASS/0.jpg` and so on, every class of its own colour."""
     for number, name in enumerate(classes):

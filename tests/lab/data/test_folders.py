@@ -1,5 +1,6 @@
 import os
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
@@ -7,8 +8,9 @@ from torch.utils.data import DataLoader
 
 from carpediem.lab.data import DataError, FolderData, FolderImages, ImageData, load, open_data
 from carpediem.lab.data import files as files_module
+from carpediem.lab.data.files import open_listing
 from carpediem.lab.data.folders import list_folder
-from lab.data.makers import class_folders, picture
+from lab.data.makers import class_folders, picture, stripes
 
 
 @pytest.mark.parametrize("test", ["test", "val", "valid"])
@@ -86,6 +88,30 @@ def test_the_lazy_fingerprint_changes_with_a_file_and_not_with_the_place(tmp_pat
         prints.append(data.fingerprint())
     picture(tmp_path / "there" / "set" / "cat" / "0.jpg", size=(90, 90))
     assert prints[0] == prints[1] != data.fingerprint()
+
+
+def test_the_lazy_set_resizes_as_the_listing_says_and_its_fingerprint_tells_of_it(tmp_path):
+    for part in ("train", "test"):
+        class_folders(tmp_path / part)
+    stripes(tmp_path / "train" / "cat" / "0.jpg", (30, 10), vertical=True)
+    square = list_folder(tmp_path)
+    whole = replace(square, whole=True)
+    found = {listing: open_listing(listing, image_size=6, max_bytes=1) for listing in (square, whole)}
+    reds = {listing: data.train[0][0][0].float().mean() for listing, data in found.items()}
+    assert reds[whole] > 70 > 20 > reds[square]
+    assert found[square].fingerprint() != found[whole].fingerprint()
+    in_memory = open_listing(whole, image_size=6)
+    assert torch.equal(in_memory.train_images[0], found[whole].train[0][0])
+    assert torch.equal(in_memory.test_images[3], found[whole].test[3][0])
+
+
+def test_fingerprints_of_what_is_cut_to_its_central_square_stay_as_published(tmp_path):
+    for part in ("train", "test"):
+        for name in ("cat", "dog"):
+            (tmp_path / part / name).mkdir(parents=True)
+            (tmp_path / part / name / "0.png").write_bytes(b"pixels are not read")
+    data = open_data(str(tmp_path), image_size=96, max_bytes=1)
+    assert data.fingerprint() == "75aace023cd974ed"
 
 
 def test_hidden_files_and_clutter_are_passed_over(tmp_path):

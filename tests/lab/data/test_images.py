@@ -4,19 +4,7 @@ from PIL import Image
 
 from carpediem.lab.data import DataError
 from carpediem.lab.data.images import read_image
-from lab.data.makers import picture
-
-
-def stripes(path, size, *, vertical):
-    """Left third (or top third) red, the middle green, the last blue."""
-    width, height = size
-    pixels = np.zeros((height, width, 3), dtype=np.uint8)
-    length = width if vertical else height
-    for third in range(3):
-        part = slice(third * length // 3, (third + 1) * length // 3)
-        (pixels[:, part] if vertical else pixels[part])[..., third] = 255
-    Image.fromarray(pixels).save(path)
-    return path
+from lab.data.makers import picture, stripes
 
 
 @pytest.mark.parametrize(("size", "vertical"), [((30, 10), True), ((10, 30), False)])
@@ -26,6 +14,31 @@ def test_the_centre_of_the_longer_side_is_kept(tmp_path, size, vertical):
     assert (image[1] > 220).all()
     assert (image[[0, 2]] < 35).all()
     assert (image[1, 1:-1, 1:-1] == 255).all()
+
+
+@pytest.mark.parametrize(("size", "vertical"), [((60, 20), True), ((20, 60), False)])
+def test_the_whole_image_is_resized_when_that_is_asked_for(tmp_path, size, vertical):
+    image = read_image(stripes(tmp_path / "a.png", size, vertical=vertical), size=12, whole=True)
+    assert image.shape == (3, 12, 12)
+    for third, part in enumerate((slice(0, 3), slice(5, 7), slice(9, 12))):
+        shown = image[:, :, part] if vertical else image[:, part]
+        assert (shown[third] == 255).all()
+        assert (np.delete(shown, third, axis=0) == 0).all()
+
+
+def test_a_whole_image_is_resized_with_antialiasing(tmp_path):
+    pixels = np.zeros((8, 64, 3), dtype=np.uint8)
+    pixels[:, ::2] = 255
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    image = read_image(tmp_path / "a.png", size=4, whole=True)
+    assert (np.abs(image.astype(int) - 128) <= 3).all()
+
+
+def test_of_a_box_the_whole_is_resized_too(tmp_path):
+    path = stripes(tmp_path / "a.png", (30, 10), vertical=True)
+    image = read_image(path, size=4, whole=True, box=(0, 0, 20, 10))
+    assert (image[0, :, 0] == 255).all()
+    assert (image[1, :, 3] == 255).all()
 
 
 def test_a_square_image_of_the_right_size_is_left_alone(tmp_path):

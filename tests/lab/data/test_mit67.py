@@ -2,7 +2,7 @@ import pytest
 
 from carpediem.lab.data import DataError, DataNotFoundError, load
 from carpediem.lab.data.mit67 import list_mit67, locate_mit67
-from lab.data.makers import class_folders
+from lab.data.makers import class_folders, stripes
 
 CLASSES = ("bakery", "casino", "dentaloffice")
 
@@ -29,6 +29,15 @@ def test_the_lists_make_the_split(tmp_path, folder):
 def test_the_lists_may_lie_beside_the_unpacked_folder(tmp_path):
     make(tmp_path / "indoorCVPR_09", lists=tmp_path)
     assert len(list_mit67(tmp_path / "indoorCVPR_09").test) == 3
+
+
+def test_images_are_resized_as_a_whole_to_256_pixels(tmp_path):
+    make(tmp_path)
+    stripes(tmp_path / "Images" / "casino" / "0.jpg", (30, 10), vertical=True)
+    data = load("mit67", tmp_path)
+    assert data.image_size == 256
+    reds = data.train_images[data.train_files.index("Images/casino/0.jpg"), 0].float()
+    assert (reds[:, :60] > 240).all(), "the left third is red, which the central square has nothing of"
 
 
 def test_images_in_no_list_are_left_out(tmp_path):

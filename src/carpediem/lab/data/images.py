@@ -18,14 +18,16 @@ ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".ti
 Box = tuple[int, int, int, int]
 
 
-def read_image(path: Path, *, size: int, box: Box | None = None) -> npt.NDArray[np.uint8]:
+def read_image(
+    path: Path, *, size: int, whole: bool = False, box: Box | None = None
+) -> npt.NDArray[np.uint8]:
     """The image as RGB, shape (3, size, size), uint8.
 
-    The shorter side is resized to `size` and the longer one cropped to it around the centre: in one step,
-    by resizing the central square (bilinear, antialiased). Grey becomes RGB, transparency is dropped, and
-    of an animation the first frame counts.
+    The central square is resized, bilinear and antialiased: what of the longer side lies outside of it is cut off.
+    Grey becomes RGB, transparency is dropped, and of an animation the first frame counts.
 
     Args:
+        whole: resize all of the image instead, whatever that does to its proportions.
         box: crop to (left, top, right, bottom) first, in pixels; cut off at the image's edge.
     """
     pillow = _pillow()
@@ -43,10 +45,10 @@ def read_image(path: Path, *, size: int, box: Box | None = None) -> npt.NDArray[
         ) from error
     if box is not None:
         rgb = _cropped(rgb, box, path)
-    side = min(rgb.size)
-    left, top = (rgb.width - side) / 2, (rgb.height - side) / 2
-    square = (left, top, left + side, top + side)
-    resized = rgb.resize((size, size), resample=pillow.Resampling.BILINEAR, box=square)
+    width, height = rgb.size if whole else (min(rgb.size),) * 2
+    left, top = (rgb.width - width) / 2, (rgb.height - height) / 2
+    part = (left, top, left + width, top + height)
+    resized = rgb.resize((size, size), resample=pillow.Resampling.BILINEAR, box=part)
     return np.ascontiguousarray(np.asarray(resized, dtype=np.uint8).transpose(2, 0, 1))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from .errors import DataError
-from .files import ImageFile, Listing
+from .files import FINE_TUNING_SIZE, ImageFile, Listing
 
 TRAIN, TEST = "TrainImages.txt", "TestImages.txt"
 
@@ -24,7 +24,8 @@ def locate_mit67(root: Path) -> Path | None:
 def list_mit67(folder: Path) -> Listing:
     """The images that `TrainImages.txt` and `TestImages.txt` name: 5,360 and 1,340 as published.
 
-    The set has 15,620 images; its authors, and the paper, use about 80 + 20 of each of the 67 classes.
+    The set has 15,620 images; its authors, and the paper, use about 80 + 20 of each of the 67 classes. They are
+    resized as a whole, as the paper does, to 256×256 where no other size is asked for.
     """
     train, test = (_read_list(folder, name) for name in (TRAIN, TEST))
     classes = tuple(sorted({entry.parts[0] for entry in train}))
@@ -36,7 +37,15 @@ def list_mit67(folder: Path) -> Listing:
         tuple(ImageFile(folder / "Images" / entry, label[entry.parts[0]]) for entry in entries)
         for entries in (train, test)
     ]
-    return Listing(name="mit67", root=folder, train=parts[0], test=parts[1], classes=classes)
+    return Listing(
+        name="mit67",
+        root=folder,
+        train=parts[0],
+        test=parts[1],
+        classes=classes,
+        image_size=FINE_TUNING_SIZE,
+        whole=True,
+    )
 
 
 def _read_list(folder: Path, name: str) -> list[PurePosixPath]:
