@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
 from .errors import DataError
-from .files import ImageFile, Listing
+from .files import FINE_TUNING_SIZE, ImageFile, Listing
 from .images import ENDINGS, Box
-from .split import stratified_split
+from .split import counted_split
 
-TEST_SHARE = Fraction(2, 7)
+TRAIN, TEST = 70, 30  # of each class: the paper has 7,000 and 3,000 of a hundred
 
 
 def locate_food100(root: Path) -> Path | None:
@@ -21,30 +20,38 @@ def locate_food100(root: Path) -> Path | None:
     return None
 
 
-def list_food100(folder: Path, *, crop: bool = False) -> Listing:
-    """The photographs of the folders 1, 2, …, 100, with the names of `category.txt`.
+def list_food100(folder: Path, *, train: int = TRAIN, test: int = TEST, crop: bool = False) -> Listing:
+    """Photographs of the folders 1, 2, …, 100, with the names of `category.txt`: 7,000 for training, 3,000 for testing.
 
-    Neither the set nor the paper publishes a split. Ours is fixed and stratified (`stratified_split`, by
-    file name) with two sevenths for testing: about 10,000 for training and 4,000 for testing. A photograph
-    of two dishes lies in both of their folders under one file name, and always falls on one side.
+    The set has some 14,000; which of them the paper takes is not published. Ours are 70 + 30 of each class, always
+    the same (`counted_split`, by file name). A photograph of two dishes lies in both of their folders under one file
+    name: it may count for both, and always falls on one side. Images are resized as a whole, as the paper does, to
+    256×256 where no other size is asked for.
 
     Args:
+        train, test: photographs of each class.
         crop: take only the dish out of each photograph, by `bb_info.txt`; the paper does not mention it.
     """
     classes = _read_categories(folder / "category.txt")
-    files = [
-        file
-        for label in range(len(classes))
-        for file in _class_files(folder / str(label + 1), label=label, crop=crop)
-    ]
+    files: list[ImageFile] = []
+    for label in range(len(classes)):
+        found = _class_files(folder / str(label + 1), label=label, crop=crop)
+        if len(found) < train + test:
+            raise DataError(
+                f"{folder / str(label + 1)} must hold at least {train + test} images, {train} for training and {test} "
+                f"for testing, got {len(found)}; unpack the set again"
+            )
+        files += found
     keys = [file.path.name for file in files]
-    train, test = stratified_split([file.label for file in files], keys, test_share=TEST_SHARE)
+    for_training, for_testing = counted_split([file.label for file in files], keys, train=train, test=test)
     return Listing(
         name="food100",
         root=folder,
-        train=tuple(files[index] for index in train),
-        test=tuple(files[index] for index in test),
+        train=tuple(files[index] for index in for_training),
+        test=tuple(files[index] for index in for_testing),
         classes=classes,
+        image_size=FINE_TUNING_SIZE,
+        whole=True,
     )
 
 
@@ -71,8 +78,6 @@ def _class_files(folder: Path, *, label: int, crop: bool) -> list[ImageFile]:
     if not folder.is_dir():
         raise DataError(f"{folder} is missing, which category.txt names; unpack the set again")
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS)
-    if not paths:
-        raise DataError(f"{folder} must hold at least one image, got none; unpack the set again")
     if not crop:
         return [ImageFile(path, label) for path in paths]
     boxes = _read_boxes(folder / "bb_info.txt")
