@@ -13,6 +13,7 @@ from torch import nn
 from carpediem.lab.networks.densenet import DenseNet
 from carpediem.lab.networks.densenet121 import DenseNet121, load_densenet121_weights
 from carpediem.lab.networks.efficientnet_lite import EfficientNetLite0, load_imagenet_weights
+from carpediem.lab.networks.released import ReleasedDenseNet, ReleasedResNet
 from carpediem.lab.networks.resnet import ResNet
 from carpediem.lab.networks.small_cnn import SmallCNN
 from carpediem.lab.usercode import source_fingerprint, told_of, user_function
@@ -22,6 +23,8 @@ __all__ = [
     "DenseNet",
     "DenseNet121",
     "EfficientNetLite0",
+    "ReleasedDenseNet",
+    "ReleasedResNet",
     "ResNet",
     "SmallCNN",
     "build",
@@ -33,9 +36,11 @@ __all__ = [
 
 NAMES = (
     "densenet-L-k (such as densenet-40-12)",
+    "densenet-L-k-released",
     "densenet-121",
     "efficientnet-lite0",
     "resnet-50",
+    "resnet-50-released",
     "small-cnn",
     "module:function",
 )
@@ -82,11 +87,12 @@ def build(
         raise ValueError(
             f"weights must be None for {name!r}; efficientnet-lite0 and densenet-121 take a file"
         )
-    if match := re.fullmatch(r"densenet-(\d+)-(\d+)", name):
-        depth, growth = int(match[1]), int(match[2])
-        return DenseNet(depth, growth, num_classes=num_classes, in_channels=in_channels, dropout=dropout)
-    if name == "resnet-50":
-        return ResNet(
+    if match := re.fullmatch(r"densenet-(\d+)-(\d+)(-released)?", name):
+        dense, depth, growth = ReleasedDenseNet if match[3] else DenseNet, int(match[1]), int(match[2])
+        return dense(depth, growth, num_classes=num_classes, in_channels=in_channels, dropout=dropout)
+    if name in ("resnet-50", "resnet-50-released"):
+        residual = ResNet if name == "resnet-50" else ReleasedResNet
+        return residual(
             (3, 4, 6, 3), width=32, num_classes=num_classes, in_channels=in_channels, dropout=dropout
         )
     if name == "small-cnn":

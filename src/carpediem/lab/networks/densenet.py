@@ -63,11 +63,14 @@ class Transition(nn.Module):
         self.dropout: nn.Module = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(self.norm(x))
-        if isinstance(self.dropout, CountedDropout) and takes_kernels(x, training=self.training):
-            from carpediem.lab.kernels.drop_and_pool import pooled
+        return self.pooled(self.conv(self.norm(x)))
 
-            return pooled(x, self.dropout.now())
+    def pooled(self, x: Tensor) -> Tensor:
+        """Dropout and the pool."""
+        if isinstance(self.dropout, CountedDropout) and takes_kernels(x, training=self.training):
+            from carpediem.lab.kernels import drop_and_pool as kernels
+
+            return kernels.pooled(x, self.dropout.now())
         return nn.functional.avg_pool2d(self.dropout(x), 2)
 
 
@@ -83,6 +86,7 @@ class DenseNet(nn.Module):
         num_classes: outputs of the last linear layer.
         in_channels: channels of the images, whose sides are at least 4.
         dropout: probability in [0, 1) of dropping an activation.
+        transition: what stands between two blocks.
 
     Attributes:
         runs_uncompiled: its layers are kernels of their own on a CUDA device, with nothing left to compile.
@@ -95,7 +99,14 @@ class DenseNet(nn.Module):
     runs_uncompiled = True
 
     def __init__(
-        self, depth: int, growth: int, *, num_classes: int, in_channels: int, dropout: float
+        self,
+        depth: int,
+        growth: int,
+        *,
+        num_classes: int,
+        in_channels: int,
+        dropout: float,
+        transition: type[Transition] = Transition,
     ) -> None:
         super().__init__()
         layers, remainder = divmod(depth - 4, BLOCKS)
@@ -109,7 +120,7 @@ class DenseNet(nn.Module):
         stages: list[nn.Module] = [nn.Conv2d(in_channels, channels, 3, padding=1, bias=False)]
         for block in range(BLOCKS):
             if block > 0:
-                stages.append(Transition(channels, dropout))
+                stages.append(transition(channels, dropout))
             for _ in range(layers):
                 stages.append(DenseLayer(channels, growth, dropout))
                 channels += growth

@@ -99,8 +99,8 @@ class ResNet(nn.Module):
     With blocks (3, 4, 6, 3) and width 32 this is the ResNet-50 of the batch-selection paper's
     released code in depth, width, pre-activation and the place of dropout (inside each block,
     before its last convolution; none before the linear layer). That code also projects the
-    shortcut of every block and gives convolutions biases; here, as in He et al. (2016), a shortcut
-    is projected only where the shape changes, and no bias stands before a batch norm.
+    shortcut of every block and gives convolutions biases (`ReleasedResNet`); here, as in He et al. (2016),
+    a shortcut is projected only where the shape changes, and no bias stands before a batch norm.
 
     Args:
         blocks: bottlenecks in each of the four stages.
@@ -108,6 +108,7 @@ class ResNet(nn.Module):
         num_classes: outputs of the last linear layer.
         in_channels: channels of the images.
         dropout: probability in [0, 1) of dropping an activation.
+        block: what it is made of.
 
     Attributes:
         runs_uncompiled: its layers are kernels of their own on a CUDA device, with nothing left to compile.
@@ -121,7 +122,14 @@ class ResNet(nn.Module):
     runs_uncompiled = True
 
     def __init__(
-        self, blocks: Sequence[int], *, width: int, num_classes: int, in_channels: int, dropout: float
+        self,
+        blocks: Sequence[int],
+        *,
+        width: int,
+        num_classes: int,
+        in_channels: int,
+        dropout: float,
+        block: type[Bottleneck] = Bottleneck,
     ) -> None:
         super().__init__()
         if len(blocks) != 4 or min(blocks) < 1:
@@ -133,9 +141,9 @@ class ResNet(nn.Module):
         channels = width
         stages: list[nn.Module] = [nn.Conv2d(in_channels, channels, 3, padding=1, bias=False)]
         for stage, count in enumerate(blocks):
-            for block in range(count):
-                stride = 2 if stage > 0 and block == 0 else 1
-                stages.append(Bottleneck(channels, width << stage, stride, dropout))
+            for number in range(count):
+                stride = 2 if stage > 0 and number == 0 else 1
+                stages.append(block(channels, width << stage, stride, dropout))
                 channels = EXPANSION * (width << stage)
         self.features = nn.ModuleList([*stages, NormReLU(channels)])
         self.classifier = nn.Linear(channels, num_classes)
