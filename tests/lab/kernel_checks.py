@@ -1,13 +1,18 @@
 """The kernels beside plain PyTorch, on a device that Triton runs on, or interpreted on the CPU; run as a program."""
 
 import sys
+from contextlib import ExitStack
+from copy import deepcopy
 from itertools import chain
+from unittest.mock import patch
 
 import torch
 from torch.nn.functional import avg_pool2d, batch_norm, conv2d
 
-from carpediem.lab.dropout import CountedDropout, Drop
+from carpediem.lab.dropout import CountedDropout, Drop, count_dropout
 from carpediem.lab.kernels import bottleneck, dense_block, drop_and_pool, norm_relu
+from carpediem.lab.networks import ReleasedDenseNet, ReleasedResNet, densenet, pointwise
+from carpediem.lab.networks import norm_relu as norm_relu_layer
 
 EPS, MOMENTUM = 1e-5, 0.1
 
@@ -95,8 +100,9 @@ def check_norm_relu(device, shape, rate, *, joins):
     for one, other in zip(gradients(found, inputs), gradients(outputs, inputs), strict=True):
         close_gradients(one, other)
     assert not arrivals.any()
-    tested = norm_relu.in_testing(x, norm)
-    close(tested, torch.relu(batch_norm(x, *ours, weight, bias, False, MOMENTUM, EPS)))
+    tested = torch.relu(batch_norm(x, *ours, weight, bias, False, MOMENTUM, EPS))
+    close(norm_relu.in_testing(x, norm, None), tested)
+    close(norm_relu.in_testing(x, norm, by_kernel), by_torch(tested))
 
 
 def check_bottleneck(device, shape, width, outputs, stride, rate):
@@ -191,6 +197,43 @@ def check_pooling(device, shape, rate):
     close(gradients([found], [x])[0], gradients([expected], [x])[0])
 
 
+def check_network(device, net):
+    """A whole network through the kernels, which take batches on the CPU for once, and as plain PyTorch."""
+    plain = count_dropout(net).to(device, memory_format=torch.channels_last).train()
+    for module in plain.modules():
+        if isinstance(module, CountedDropout):
+            module.seed.fill_(-12345)
+    ours, x = deepcopy(plain), images(4, 3, 8, 8, device=device)
+
+    def all_of(net):
+        logits = net.train()(x)
+        found = torch.autograd.grad(logits.square().sum(), [x, *net.parameters()])
+        net.eval()
+        with torch.no_grad():
+            tested = net(x)
+        for module in net.modules():
+            if isinstance(module, CountedDropout):
+                module.train()
+        with torch.no_grad():
+            running = [value for name, value in net.named_buffers() if "running" in name]
+            return [logits, tested, net(x), *running], found
+
+    expected, plainly = all_of(plain)
+    launched = []
+    with ExitStack() as stack:
+        for room in (densenet, norm_relu_layer, pointwise):
+            stack.enter_context(
+                patch.object(room, "takes_kernels", lambda *_, **__: launched.append(1) or True)
+            )
+        found, gradients = all_of(ours)
+    assert launched
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    for one, other in zip(gradients, plainly, strict=True):
+        # A bias before a norm has no gradient but rounding.
+        assert difference(one, other).norm() <= 1e-2 * other.norm() + 1e-3
+
+
 def check_all(device):
     torch.backends.cudnn.allow_tf32 = False
     check_norm_relu(device, (4, 32, 8, 8), 0.0, joins=False)
@@ -205,6 +248,10 @@ def check_all(device):
     check_bottleneck(device, (8, 128, 9, 1), 32, 128, 2, 0.0)  # a stride that the width does not show
     check_pooling(device, (4, 70, 8, 6), 0.2)
     check_pooling(device, (4, 20, 9, 7), 0.0)  # odd sides
+    torch.manual_seed(0)
+    sizes = {"num_classes": 5, "in_channels": 3, "dropout": 0.3}
+    check_network(device, ReleasedResNet((2, 1, 1, 1), width=4, **sizes))
+    check_network(device, ReleasedDenseNet(10, 4, **sizes))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def test_fewer_tiles_are_on_their_way_where_they_would_not_fit(monkeypatch, kilo
 
 
 @needs_cuda
-@pytest.mark.parametrize("name", ["resnet-50", "densenet-40-12"])
+@pytest.mark.parametrize(
+    "name", ["resnet-50", "densenet-40-12", "resnet-50-released", "densenet-40-12-released"]
+)
 def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_without(name):
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     net = count_dropout(build(name, num_classes=10, in_channels=3, dropout=0.2)).cuda()
@@ -56,8 +58,10 @@ def test_a_whole_network_gives_the_same_logits_and_gradients_with_kernels_and_wi
         plain = net(images)
         expected = torch.autograd.grad(plain.square().sum(), list(net.parameters()))
     torch.testing.assert_close(logits, plain, rtol=1e-3, atol=1e-3)
+    # Of a bias before a norm all is rounding, which is of the size that the other gradients give it.
+    rounding = 1e-5 * max(other.norm() for other in expected) if "released" in name else 1e-6
     for one, other in zip(found, expected, strict=True):
-        assert (one - other).norm() < 5e-2 * other.norm() + 1e-6  # rounding grows through fifty layers
+        assert (one - other).norm() < 5e-2 * other.norm() + rounding  # which grows through fifty layers
     net.eval()
     with torch.no_grad():
         tested = net(images)

@@ -434,6 +434,6 @@ def joined(x: Tensor, branch: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def in_testing(x: Tensor, norm: Norm) -> Tensor:
-    """relu(batch norm) by the running statistics."""
-    return activate(x, None, norm, None)
+def in_testing(x: Tensor, norm: Norm, drop: Drop | None) -> Tensor:
+    """dropout(relu(batch norm)) by the running statistics."""
+    return activate(x, None, norm, drop)

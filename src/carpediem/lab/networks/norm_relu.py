@@ -35,8 +35,7 @@ class NormReLU(nn.BatchNorm2d):
         counted = dropout if isinstance(dropout, CountedDropout) else None
         if takes_kernels(x, training=self.training):
             active = self._by_kernels(x, counted)
-            # The kernels drop in training alone.
-            rest = None if dropout is counted and self.training else dropout
+            rest = None if dropout is counted else dropout
         else:
             active, rest = torch.relu(super().forward(x)), dropout
         return active if rest is None else rest(active)
@@ -53,9 +52,8 @@ class NormReLU(nn.BatchNorm2d):
     def _by_kernels(self, x: Tensor, dropout: CountedDropout | None) -> Tensor:
         from carpediem.lab.kernels import norm_relu as kernels  # not before: it needs Triton
 
-        if not self.training:
-            return kernels.in_testing(x, self.for_kernels())
-        return kernels.in_training(x, self.for_kernels(), None if dropout is None else dropout.now())
+        drop = None if dropout is None else dropout.now()
+        return (kernels.in_training if self.training else kernels.in_testing)(x, self.for_kernels(), drop)
 
     def for_kernels(self) -> Norm:
         """As the kernels know it."""
