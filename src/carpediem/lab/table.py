@@ -209,4 +209,4 @@ def _parts(column: Column, value: Value) -> dict[str, Any]:
             [getattr(value, name) for name in names] if isinstance(value, PairedDifference) else [None] * 4
         )
         return dict(zip((key, f"{key}_low", f"{key}_high", f"{key}_pairs"), parts, strict=True))
-    return {key: value}
+    return {key: value.mean if isinstance(value, Published) else value}

@@ -24,6 +24,7 @@ OPTIMIZERS = {"momentum": "momentum", "sgd": "SGD"}
 TABLE_OF_NETWORK = {"densenet-40-12": 2, "resnet-50": 3, "densenet-121": 4}
 CLASSIFIED = ("mnist", "cifar10", "cifar100")
 FINE_TUNED = ("mit67", "food100")
+ABLATED = ("cifar10", "cifar100")
 RIVALS = ("random", "online", "active")
 ITERATIONS = 40_000
 GRID_PRESSURES = (1, 10, 100, 1000)
@@ -145,7 +146,6 @@ STRATEGIES = {1: (10.0, "constant"), 2: (100.0, "constant"), 3: (10.0, "decayed"
 """Pressure at the start and schedule of the four strategies of Tables 6 and 7, by number."""
 
 Strategy = tuple[float, str, str]
-_ABLATED = ("cifar10", "cifar100")
 # A row a strategy, in the order of STRATEGIES; a column a data set.
 _TRAINING_LOSSES = """
     0.0059 | 0.2172
@@ -165,7 +165,7 @@ def _read_strategies(text: str) -> dict[Strategy, Published]:
     return {
         (*strategy, data): number
         for strategy, numbers in zip(STRATEGIES.values(), _cells(text), strict=True)
-        for data, number in zip(_ABLATED, numbers, strict=True)
+        for data, number in zip(ABLATED, numbers, strict=True)
     }
 
 
