@@ -14,6 +14,7 @@ from carpediem.lab.results import (
     paired_difference,
     relative_reduction,
     student_t,
+    time_on_mean_curves,
     time_to_error,
 )
 from lab.record_makers import run
@@ -119,36 +120,79 @@ def test_a_cell_of_unfinished_runs_has_no_error():
         mean_curve(cell)
 
 
-def test_the_time_to_an_error_is_read_from_the_mean_curves():
+def test_the_time_to_an_error_is_a_mean_over_the_seeds_of_each_ones_own_time():
+    rng = np.random.default_rng(2)
+    theirs, ours = rng.uniform(5, 9, (3, 20)), rng.uniform(4, 9, (3, 20))
+    ours[:, -1] = 1.0  # so that all seeds come there
+    records = [run("random", s, list(row), seconds=11.0 + s) for s, row in enumerate(theirs)]
+    records += [run("recency", s, list(row), seconds=12.0 + s) for s, row in enumerate(ours)]
+    random, recency = group_cells(records)
+    found = time_to_error(recency, random)
+    target = theirs.min(axis=1).mean()
+    best = theirs.argmin(axis=1) + 1
+    reached = (ours <= target).argmax(axis=1) + 1
+    assert len(set(reached)) > 1
+    assert found.error == pytest.approx(target)
+    assert found.rival == pytest.approx((best * [11, 12, 13]).mean())
+    assert found.ours == pytest.approx((reached * [12, 13, 14]).mean())
+    assert found.reduction == pytest.approx((found.rival - found.ours) / found.rival * 100)
+    assert found.rival_iterations == pytest.approx(5 * best.mean())
+    assert found.our_iterations == pytest.approx(5 * reached.mean())
+    assert (found.seeds, found.missed) == (3, 0)
+
+
+def test_the_epoch_of_the_rivals_best_error_is_the_first_that_has_it():
+    random, recency = group_cells([run("random", 0, [5.0, 3.0, 3.0]), run("recency", 0, [3.0, 9.0, 9.0])])
+    found = time_to_error(recency, random)
+    assert (found.rival_iterations, found.our_iterations, found.reduction) == (10, 5, 50)
+
+
+def test_an_error_that_all_seeds_share_is_reached_although_their_mean_is_rounded():
+    records = [run(method, s, [0.35]) for s in range(3) for method in ("random", "recency")]
+    random, recency = group_cells(records)
+    assert time_to_error(recency, random).error < 0.35
+    assert time_to_error(recency, random).missed == 0
+
+
+@pytest.mark.parametrize("time", [time_to_error, time_on_mean_curves])
+def test_the_time_to_an_error_goes_by_the_seeds_that_both_have(time):
+    records = [run("random", 0, [9.0, 5.0, 4.0]), run("random", 1, [9.0, 3.0, 2.0])]
+    records += [run("recency", 0, [9.0, 4.0, 3.0])]
+    random, recency = group_cells(records)
+    found = time(recency, random)
+    assert (found.error, found.our_iterations, found.seeds) == (4.0, 10, 1)
+    (other,) = group_cells([run("recency", 2, [9.0, 4.0, 3.0])])
+    assert time(other, random) is None
+
+
+def test_one_seed_that_never_reaches_the_error_leaves_no_time():
+    records = [run("random", s, [5.0, 3.0]) for s in range(3)]
+    records += [run("recency", s, [5.0, best]) for s, best in enumerate([2.0, 3.1, 2.5])]
+    random, recency = group_cells(records)
+    found = time_to_error(recency, random)
+    assert (found.ours, found.our_iterations, found.reduction, found.fewer_iterations) == (None,) * 4
+    assert (found.rival_iterations, found.seeds, found.missed) == (10, 3, 1)
+
+
+def test_the_time_on_mean_curves_is_when_ours_is_as_low_as_the_rivals_ever_was():
     rng = np.random.default_rng(2)
     theirs, ours = rng.uniform(5, 9, (3, 20)), rng.uniform(4.5, 9, (3, 20))
     records = [run("random", s, list(row), seconds=11.0) for s, row in enumerate(theirs)]
     records += [run("recency", s, list(row), seconds=12.0 + s) for s, row in enumerate(ours)]
     random, recency = group_cells(records)
-    found = time_to_error(recency, random)
+    found = time_on_mean_curves(recency, random)
     mean = theirs.mean(axis=0)
     reached = np.flatnonzero(ours.mean(axis=0) <= mean.min())
     assert found.error == pytest.approx(mean.min())
     assert found.rival == pytest.approx(11.0 * (mean.argmin() + 1))
     assert found.ours == pytest.approx(13.0 * (reached[0] + 1))
-    assert found.reduction == pytest.approx((found.rival - found.ours) / found.rival * 100)
+    assert time_on_mean_curves(random, random).reduction == 0
 
 
-def test_the_time_to_an_error_goes_by_the_seeds_that_both_have():
-    records = [run("random", 0, [9.0, 5.0, 4.0]), run("random", 1, [9.0, 3.0, 2.0])]
-    records += [run("recency", 0, [9.0, 4.0, 3.0])]
-    random, recency = group_cells(records)
-    found = time_to_error(recency, random)
-    assert (found.error, found.our_iterations, found.seeds) == (4.0, 10, 1)
-    (other,) = group_cells([run("recency", 2, [9.0, 4.0, 3.0])])
-    assert time_to_error(other, random) is None
-
-
-def test_an_error_that_is_never_reached_has_no_time():
+def test_an_error_that_the_mean_curve_never_reaches_has_no_time():
     random, recency = group_cells([run("random", 0, [5.0, 3.0]), run("recency", 0, [5.0, 4.0])])
-    found = time_to_error(recency, random)
+    found = time_on_mean_curves(recency, random)
     assert (found.ours, found.reduction) == (None, None)
-    assert time_to_error(random, random).reduction == 0
 
 
 def test_draws_are_named_where_both_kinds_occur_and_options_where_they_are_not_the_papers():

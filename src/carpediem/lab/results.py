@@ -57,15 +57,17 @@ class TimeToError:
         rival: seconds of training after which the rival had it.
         ours: seconds of training after which we were as good, or None if we never were.
         rival_iterations, our_iterations: the same in steps, which no other load on the machine changes.
-        seeds: how many both have run, over which the curves are means.
+        seeds: how many both have run, over which all of these are means.
+        missed: how many of our seeds never came there, where each is looked at by itself.
     """
 
     error: float
     rival: float
     ours: float | None
-    rival_iterations: int
-    our_iterations: int | None
+    rival_iterations: float
+    our_iterations: float | None
     seeds: int
+    missed: int = 0
 
     @property
     def fewer_iterations(self) -> float | None:
@@ -254,9 +256,42 @@ def mean_curve(cell: Cell) -> Curve:
 
 
 def time_to_error(ours: Cell, rival: Cell) -> TimeToError | None:
-    """The paper's comparison in time, or None while the cells share no finished seed.
+    """The comparison in time of the paper's Table 5, or None while the cells share no finished seed.
 
-    Both curves are means over the seeds that both have, as in the figure from which the paper reads these times.
+    The error to reach is the mean of the rival's best errors. Each run of the rival counts with the epoch of its own
+    best error, each of ours with its first epoch at or below the error to reach; a single one that never comes
+    there leaves no mean.
+    """
+    mine, theirs = ({run.config["seed"]: run for run in cell.runs} for cell in (ours, rival))
+    seeds = mine.keys() & theirs.keys()
+    if not seeds:
+        return None
+    best = [min(_epochs(theirs[seed]), key=lambda epoch: epoch["test_error"]) for seed in seeds]
+    target = fmean(epoch["test_error"] for epoch in best)
+    # The mean of equal errors may be a last digit below them.
+    firsts = [_first_epoch_at(mine[seed], target + 1e-9) for seed in seeds]
+    there = [epoch for epoch in firsts if epoch is not None]
+    all_there = len(there) == len(seeds)
+    return TimeToError(
+        target,
+        fmean(epoch["seconds"] for epoch in best),
+        fmean(epoch["seconds"] for epoch in there) if all_there else None,
+        fmean(epoch["iteration"] for epoch in best),
+        fmean(epoch["iteration"] for epoch in there) if all_there else None,
+        len(seeds),
+        missed=len(seeds) - len(there),
+    )
+
+
+def _first_epoch_at(run: RunRecord, error: float) -> dict[str, Any] | None:
+    """The first epoch with at most this test error, or None if there is none."""
+    return next((epoch for epoch in _epochs(run) if epoch["test_error"] <= error), None)
+
+
+def time_on_mean_curves(ours: Cell, rival: Cell) -> TimeToError | None:
+    """The time to the lowest point of the rival's mean curve, or None while the cells share no finished seed.
+
+    Both curves are means over the seeds that both have.
     """
     seeds = {run.config["seed"] for run in ours.runs} & {run.config["seed"] for run in rival.runs}
     if not seeds:

@@ -17,7 +17,7 @@ from carpediem.lab.results import (
     group_cells,
     method_name,
     paired_difference,
-    time_to_error,
+    time_on_mean_curves,
 )
 from carpediem.lab.stages import Stage, stages_of
 from carpediem.lab.table import Column, Table, Value
@@ -69,7 +69,7 @@ def _row(stage: Stage, cell: Cell, cells: list[Cell]) -> tuple[Value, ...]:
     fewer: Value = None
     if baseline is not None and baseline is not cell:
         difference = paired_difference(cell, baseline, stage.error)
-        if stage.epochs is None and (time := time_to_error(cell, baseline)) is not None:
+        if stage.epochs is None and (time := time_on_mean_curves(cell, baseline)) is not None:
             fewer = "never" if time.our_iterations is None else time.fewer_iterations
     distinct, loss = (
         _mean_over_seeds(stage, cell, name) if stage.is_of_one_rate else None

@@ -13,7 +13,7 @@ from carpediem.lab.results import (
     cells_by_setting,
     estimate,
     method_name,
-    time_to_error,
+    time_on_mean_curves,
 )
 from carpediem.lab.table import Column, Table, Value
 from carpediem.lab.titles import setting_titles
@@ -32,7 +32,7 @@ def _summary(title: str, cells: list[Cell]) -> Table:
     baseline = first([cell for cell in baselines(cells) if cell.runs])
     rows: list[tuple[Value, ...]] = []
     for cell in cells:
-        time = None if baseline is None else time_to_error(cell, baseline)
+        time = None if baseline is None else time_on_mean_curves(cell, baseline)
         reached: Sequence[Value] = (None, None)
         if time is not None:
             reached = (
