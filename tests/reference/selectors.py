@@ -66,6 +66,18 @@ def active_bias_reweight():
     return ActiveBias(SAMPLES, CLASSES, EPOCHS, warm_up=2, mode="reweight")
 
 
+def active_bias_renewed():
+    return ActiveBias(SAMPLES, CLASSES, EPOCHS, warm_up=2, mode="reweight", renewal="step")
+
+
+def online_batch_late():
+    return OnlineBatch(SAMPLES, CLASSES, EPOCHS, warm_up=2, pressure_lag=1)
+
+
+def recency_bias_zeros():
+    return RecencyBias(SAMPLES, CLASSES, EPOCHS, window=3, warm_up=3, window_start="zeros")
+
+
 def recency_bias():
     return RecencyBias(SAMPLES, CLASSES, EPOCHS, window=3, warm_up=3)
 
@@ -99,9 +111,12 @@ SELECTORS = (
     active_bias,
     active_bias_smooth,
     active_bias_reweight,
+    active_bias_renewed,
+    online_batch_late,
     recency_bias,
     recency_bias_constant,
     recency_bias_skip,
+    recency_bias_zeros,
     weighted_batch,
     weighted_batch_zeros,
 )

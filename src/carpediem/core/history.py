@@ -27,6 +27,7 @@ class LabelHistory:
         num_classes: k.
         window: q, at most 32.
         device: where the tensors live.
+        first: the label that fills every window at the start; None leaves them empty.
 
     >>> history = LabelHistory(num_samples=3, num_classes=10, window=2)
     >>> history.record(torch.tensor([0, 0, 0, 2]), torch.tensor([7, 8, 9, 4]))
@@ -35,7 +36,13 @@ class LabelHistory:
     """
 
     def __init__(
-        self, num_samples: int, num_classes: int, window: int, device: torch.device | str = "cpu"
+        self,
+        num_samples: int,
+        num_classes: int,
+        window: int,
+        device: torch.device | str = "cpu",
+        *,
+        first: int | None = None,
     ) -> None:
         self.num_samples, self.num_classes, self.window = num_samples, num_classes, window
         self.shapes = window_shapes(window)
@@ -46,11 +53,10 @@ class LabelHistory:
         )
         # The free places hold the largest value of the type, which no label reaches. Column N takes what
         # must not be kept, so that nothing depends on the data when a step is captured into a graph.
-        self.labels = torch.full(
-            (window, num_samples + 1), torch.iinfo(dtype).max, dtype=dtype, device=device
-        )
+        held, filled = (torch.iinfo(dtype).max, 0) if first is None else (first, window)
+        self.labels = torch.full((window, num_samples + 1), held, dtype=dtype, device=device)
         # v < q: v predictions so far, the next goes to row v. v >= q: full, the next goes to row v - q.
-        self.cursor = torch.zeros(num_samples + 1, dtype=torch.uint8, device=device)
+        self.cursor = torch.full((num_samples + 1,), filled, dtype=torch.uint8, device=device)
 
     def record(self, indices: Tensor, labels: Tensor) -> None:
         """Append one prediction a sample; an index that occurs again is a later prediction of that sample.

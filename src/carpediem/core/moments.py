@@ -32,14 +32,15 @@ class RunningMoments:
         self.count.index_add_(0, indices, torch.ones_like(indices, dtype=torch.int32))
         self.sums.index_add_(1, indices, torch.stack((values, values * values)))
 
-    def deviation(self) -> Tensor:
-        """Estimated deviation of every sample, shape (N,), float64.
+    def deviation(self, indices: Tensor | None = None) -> Tensor:
+        """Estimated deviation of each of these samples, or of all, float64.
 
             std = sqrt(var + var^2 / (n - 1))          (Eq. 2)
 
         0 for a sample seen at most once.
         """
-        n = self.count[: self.num_samples].to(torch.float64)
-        mean, square = self.sums[:, : self.num_samples] / n.clamp(min=1)
+        chosen = slice(self.num_samples) if indices is None else indices
+        n = self.count[chosen].to(torch.float64)
+        mean, square = self.sums[:, chosen] / n.clamp(min=1)
         variance = (square - mean * mean).clamp(min=0)
         return torch.where(n > 1, (variance + variance * variance / (n - 1).clamp(min=1)).sqrt(), 0.0)

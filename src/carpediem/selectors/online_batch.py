@@ -31,6 +31,8 @@ class OnlineBatch(Selector):
         warm_up: the uniform epochs at the start.
         losses: "observe" ranks by the losses of the training steps; "evaluate" by those of a pass over the
             whole training set before each epoch, handed in with `set_losses`, as the authors' released code does.
+        pressure_lag: by how many epochs the pressure comes late: 1 gives the first selective epoch s₀ itself, as in
+            the authors' released code, and the last one more than 1.
     """
 
     keeps_repeats = True
@@ -45,6 +47,7 @@ class OnlineBatch(Selector):
         schedule: str = "decayed",
         warm_up: int = 10,
         losses: Literal["observe", "evaluate"] = "observe",
+        pressure_lag: int = 0,
         **common: Any,
     ) -> None:
         pressure = check_number("pressure", pressure)
@@ -54,12 +57,19 @@ class OnlineBatch(Selector):
             num_classes,
             epochs,
             warm_up=warm_up,
-            options={"pressure": pressure, "schedule": schedule, "losses": losses},
+            options={
+                "pressure": pressure,
+                "schedule": schedule,
+                "losses": losses,
+                "pressure_lag": pressure_lag,
+            },
             **common,
         )
         if losses not in ("observe", "evaluate"):
             raise ValueError(f"losses must be 'observe' or 'evaluate', got {losses!r}")
-        self.losses = losses
+        if pressure_lag not in (0, 1):
+            raise ValueError(f"pressure_lag must be 0 or 1, got {pressure_lag!r}")
+        self.losses, self.pressure_lag = losses, pressure_lag
         self.learns = losses == "observe"
         self._schedule = pressure_schedule(schedule, start=pressure, warm_up=warm_up, epochs=epochs)
         self._loss = torch.full((self.num_samples + 1,), torch.inf, dtype=torch.float32, device=self.device)
@@ -94,12 +104,12 @@ class OnlineBatch(Selector):
 
     def pressure_at(self, epoch: int) -> float | None:
         """The pressure s of an epoch; None during warm-up."""
-        return None if epoch < self.warm_up else self._schedule(epoch)
+        return None if epoch < self.warm_up else self._schedule(epoch - self.pressure_lag)
 
     def build(self, epoch: int) -> Distribution:
         if self.losses == "evaluate" and bool(self._loss[:-1].isinf().all()):
             raise ValueError(f"losses='evaluate' needs set_losses before epoch {epoch}, none came")
-        pressure = self._schedule(epoch)
+        pressure = self._schedule(epoch - self.pressure_lag)
         if pressure == 1:
             return Uniform(self.num_samples, self.device)
         hardest_first = self._loss[:-1].sort(descending=True, stable=True).indices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -24,6 +24,8 @@ class RecencyBias(Selector):
         pressure: s₀, how many times likelier than a settled sample an uncertain one may be.
         schedule: "decayed" lets the pressure fall to 1 in the last epoch (Eq. 9), "constant" keeps it.
         warm_up: γ, the uniform epochs at the start, at least `window`.
+        window_start: what a window holds before a sample's first predictions: nothing ("empty"), so that it counts
+            as wholly uncertain until then, or q times label 0 ("zeros"), as in the authors' released code.
 
     >>> selector = RecencyBias(num_samples=50_000, num_classes=10, epochs=100)
     >>> selector.window, selector.pressure, selector.warm_up
@@ -42,6 +44,7 @@ class RecencyBias(Selector):
         pressure: float = 100.0,
         schedule: str = "decayed",
         warm_up: int = 10,
+        window_start: Literal["empty", "zeros"] = "empty",
         **common: Any,
     ) -> None:
         window = check_integer("window", window, at_least=1)
@@ -52,10 +55,19 @@ class RecencyBias(Selector):
             num_classes,
             epochs,
             warm_up=warm_up,
-            options={"window": window, "pressure": pressure, "schedule": schedule},
+            options={
+                "window": window,
+                "pressure": pressure,
+                "schedule": schedule,
+                "window_start": window_start,
+            },
             **common,
         )
-        self.history = LabelHistory(self.num_samples, num_classes, window, self.device)
+        if window_start not in ("empty", "zeros"):
+            raise ValueError(f"window_start must be 'empty' or 'zeros', got {window_start!r}")
+        self.history = LabelHistory(
+            self.num_samples, num_classes, window, self.device, first=0 if window_start == "zeros" else None
+        )
         if warm_up < window:
             raise ValueError(
                 f"warm_up must be at least window = {window}, so that the windows fill before they count, "
