@@ -3,15 +3,22 @@
 import json
 import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from carpediem.cli import app
 from carpediem.lab import plans
-from carpediem.lab.config import METHODS, RunConfig
+from carpediem.lab.config import LATER_FIELDS, METHODS, SELECTION_OPTIONS, RunConfig
 from carpediem.lab.data import ImageData
 from carpediem.lab.plans import PLANS, parse_method, plan_called, plan_configs, run_configs
 from carpediem.lab.recipes import RECIPES, recipe
+from carpediem.lab.records import read_runs
+from carpediem.lab.results import setting_of
+from carpediem.lab.study import Study
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 CONFIG = RunConfig(
     **recipe("paper"),
@@ -55,8 +62,14 @@ OTHER = {
     "smoothness": 0.1,
     "mode": "reweight",
     "losses": "evaluate",
+    "dropout_in_testing": True,
+    "last_batch": "filled",
+    "window_start": "zeros",
+    "pressure_lag": 1,
+    "renewal": "step",
 }
-SELECTION = {"method", "window", "pressure", "schedule", "smoothness", "mode", "losses"}
+SELECTION = {"method", *SELECTION_OPTIONS}
+ALONG = {"renewal": {"mode": "reweight"}}  # what a field's other value cannot do without
 FIELDS = [f.name for f in fields(RunConfig)]
 
 
@@ -101,13 +114,44 @@ def test_equal_configurations_have_one_hash_however_their_numbers_are_written():
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_changes_the_hash(name):
     assert getattr(CONFIG, name) != OTHER[name]
-    assert replace(CONFIG, **{name: OTHER[name]}).hash != CONFIG.hash
+    beside = replace(CONFIG, **ALONG.get(name, {}))
+    assert replace(beside, **{name: OTHER[name]}).hash != beside.hash
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_warm_up_is_shared_by_runs_that_differ_in_selection_alone(name):
-    shared = replace(CONFIG, **{name: OTHER[name]}).warm_up_hash == CONFIG.warm_up_hash
+    changed = replace(CONFIG, **ALONG.get(name, {}) | {name: OTHER[name]})
+    shared = changed.warm_up_hash == CONFIG.warm_up_hash
     assert shared == (name in SELECTION)
+
+
+def test_a_field_that_came_later_renames_no_run():
+    earlier = {name: value for name, value in CONFIG.to_dict().items() if name not in LATER_FIELDS}
+    assert RunConfig.from_dict(earlier) == CONFIG
+    assert len(earlier) == 29, "the fields of the first runs, which a new field must not join"
+
+
+def published_runs():
+    return read_runs(*sorted(file.parent for file in RESULTS.glob("*/runs.jsonl")))
+
+
+def test_every_published_run_is_found_by_its_name():
+    runs = published_runs()
+    assert len(runs) >= 142
+    lost = [run.hash for run in runs if run.hash not in RunConfig.from_dict(run.config).names]
+    assert lost == []
+    # The earliest runs were named before a field was there that is part of all other names.
+    assert sum(run.hash != RunConfig.from_dict(run.config).hash for run in runs) == 8
+
+
+def test_a_published_run_is_not_trained_again_where_it_lies_under_its_earliest_name(tmp_path):
+    config = RunConfig.from_dict(next(run for run in published_runs() if run.hash == "07efdea03d63").config)
+    study = Study(tmp_path, [config])
+    assert study.pending() == [config]
+    folder = tmp_path / "runs" / "07efdea03d63"
+    folder.mkdir(parents=True)
+    (folder / "done.json").write_text("{}")
+    assert study.pending() == []
 
 
 def test_unknown_and_missing_fields_are_named():
@@ -131,6 +175,10 @@ def test_unknown_and_missing_fields_are_named():
         ("schedule", "rising", "schedule must be one of decayed, constant, got 'rising'"),
         ("mode", "weigh", "mode must be one of sample, reweight, got 'weigh'"),
         ("losses", "evaluated", "losses must be one of observe, evaluate, got 'evaluated'"),
+        ("last_batch", "kept", "last_batch must be one of dropped, filled, got 'kept'"),
+        ("window_start", "ones", "window_start must be one of empty, zeros, got 'ones'"),
+        ("pressure_lag", 2, "pressure_lag must be one of 0, 1, got 2"),
+        ("renewal", "step", "renewal must be 'epoch' with mode 'sample', got 'step'; choose mode 'reweight'"),
         ("batch_size", 0, "batch_size must be at least 1, got 0"),
         ("iterations", 0, "iterations must be at least 1, got 0"),
         ("seed", -1, "seed must be at least 0 and less than 2^63, got -1"),
@@ -162,6 +210,14 @@ def test_epochs_are_as_many_as_the_iterations_begin(iterations, samples, batch, 
     config = replace(CONFIG, iterations=iterations, batch_size=batch)
     assert config.steps_per_epoch(samples) == steps
     assert config.epochs(samples) == epochs
+
+
+def test_a_last_batch_that_is_filled_makes_one_step_more():
+    config = replace(CONFIG, last_batch="filled", iterations=39_100)
+    assert (config.steps_per_epoch(50_000), config.epochs(50_000)) == (391, 100)
+    assert config.steps_per_epoch(128 * 7) == 7
+    with pytest.raises(ValueError, match="last_batch must be 'dropped' with systematic draws, got 'filled'"):
+        replace(config, draws="systematic")
 
 
 def test_a_batch_larger_than_the_training_set_is_refused():
@@ -217,6 +273,11 @@ def test_the_paper_recipe_holds_the_written_settings():
         "losses": "observe",
         "weights": None,
         "image_size": None,
+        "dropout_in_testing": False,
+        "last_batch": "dropped",
+        "window_start": "empty",
+        "pressure_lag": 0,
+        "renewal": "epoch",
     }
 
 
@@ -229,10 +290,55 @@ def test_the_modern_recipe_differs_in_augmentation_dropout_and_draws_alone():
     }
 
 
-def test_fine_tuning_has_the_papers_batch_and_constant_rate():
-    settings = recipe("fine-tuning")
-    wanted = {"batch_size": 32, "learning_rate": 2e-4, "decay": "constant", "window": 10, "pressure": 100.0}
-    assert wanted.items() <= settings.items()
+def test_fine_tuning_differs_from_task_one_in_what_the_paper_says_alone():
+    tuning, paper = recipe("fine-tuning", data="mit67", net="densenet-121"), recipe("paper")
+    assert {name: value for name, value in tuning.items() if value != paper[name]} == {
+        "batch_size": 32,
+        "learning_rate": 2e-4,
+        "decay": "constant",
+        "weights": "imagenet",
+        "normalisation": "imagenet",
+        "image_size": 256,
+        "iterations": 50 * (5_360 // 32),
+    }
+
+
+def test_the_released_recipe_has_what_the_authors_code_does_otherwise():
+    released, paper = recipe("released", net="resnet-50-released"), recipe("paper")
+    assert {name: value for name, value in released.items() if value != paper[name]} == {
+        "dropout": 0.3,
+        "iterations": 100 * 391,
+        "augmentation": "released-resnet",
+        "normalisation": "unit",
+        "dropout_in_testing": True,
+        "last_batch": "filled",
+        "window_start": "zeros",
+        "pressure_lag": 1,
+        "mode": "reweight",
+        "losses": "evaluate",
+        "renewal": "step",
+    }
+    dense = recipe("released", net="densenet-40-12-released")
+    assert (dense["augmentation"], dense["normalisation"]) == ("released-densenet", "per-image-unit")
+    assert not dense["dropout_in_testing"]
+
+
+def test_active_bias_alone_has_no_weight_decay_with_the_authors_densenet_and_warms_up_alone():
+    made = configs(recipe_name="released", net="densenet-40-12", seeds=[0])
+    assert {c.method: c.weight_decay for c in made} == {m: 0.0 if m == "active" else 5e-4 for m in METHODS}
+    assert len({c.warm_up_hash for c in made}) == 2
+    assert len({c.warm_up_hash for c in made if c.method != "active"}) == 1
+    # Yet it is compared with the others: this is how the recipe compares its methods.
+    assert len({setting_of(c.to_dict()) for c in made}) == 1
+    made = configs(recipe_name="released", net="resnet-50", seeds=[0])
+    assert {c.weight_decay for c in made} == {5e-4}
+
+
+def test_the_released_recipe_trains_the_authors_networks_and_no_others():
+    assert {c.net for c in configs(recipe_name="released")} == {"resnet-50-released"}
+    assert {c.net for c in configs(recipe_name="released", net="densenet-10-4")} == {"densenet-10-4-released"}
+    with pytest.raises(ValueError, match=r"net must be resnet-50 or densenet-L-k, .* got 'small-cnn'"):
+        configs(recipe_name="released", net="small-cnn")
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -385,9 +491,10 @@ def any_data(monkeypatch):
         ("densenet-sgd", 3 * 4),
         ("resnet-momentum", 3 * 4),
         ("resnet-sgd", 3 * 4),
-        ("fine-tuning", 3 * 4),
-        ("pressure-ablation", 2 * (1 + 2 + 1 + 2)),
-        ("grid-search", 2 * 12),
+        ("fine-tuning", 2 * 4),
+        ("fine-tuning-flowers", 4),
+        ("pressure-ablation", 2 * 4),
+        ("grid-search", 2 * (1 + 9)),
         ("loss-distribution", 4),
         ("index-comparison", 1),
     ],
@@ -406,6 +513,7 @@ def test_the_plans_are_those_that_the_paper_has():
         "resnet-momentum",
         "resnet-sgd",
         "fine-tuning",
+        "fine-tuning-flowers",
         "pressure-ablation",
         "grid-search",
         "loss-distribution",
@@ -427,29 +535,103 @@ def test_the_tables_are_made_with_the_paper_recipe_and_its_networks():
 
 
 @pytest.mark.usefixtures("any_data")
-def test_the_grid_has_every_window_and_pressure_and_one_warm_up():
+def test_the_grid_has_every_window_and_pressure_and_warms_up_as_long_as_the_window():
     made = plan_configs(PLANS["grid-search"], seeds=[0], datasets=["cifar10"])
-    assert {(c.window, c.pressure) for c in made} == {
-        (q, s) for q in (5, 10, 15) for s in (1.0, 10.0, 100.0, 1000.0)
-    }
-    assert len({c.warm_up_hash for c in made}) == 1
+    # A pressure of 1 draws uniformly whatever the window, and is trained once.
+    assert sorted((c.window, c.pressure) for c in made) == sorted(
+        [(10, 1.0), *((q, s) for q in (5, 10, 15) for s in (10.0, 100.0, 1000.0))]
+    )
+    assert {(c.window, c.warm_up) for c in made} == {(5, 10), (10, 10), (15, 15)}
+
+
+@pytest.mark.usefixtures("any_data")
+def test_the_ablation_has_the_four_strategies_of_recency_bias():
+    made = plan_configs(PLANS["pressure-ablation"], seeds=[0], datasets=["cifar10"])
+    assert {(c.net, c.optimizer, c.method) for c in made} == {("densenet-40-12", "momentum", "recency")}
+    assert sorted((c.schedule, c.pressure) for c in made) == [
+        ("constant", 10.0),
+        ("constant", 100.0),
+        ("decayed", 10.0),
+        ("decayed", 100.0),
+    ]
 
 
 def test_fine_tuning_trains_fifty_epochs_each_set_with_its_network(any_data):
-    made = plan_configs(PLANS["fine-tuning"], seeds=[0], methods=["random"])
+    made = [
+        config
+        for name in ("fine-tuning", "fine-tuning-flowers")
+        for config in plan_configs(PLANS[name], seeds=[0], methods=["random"])
+    ]
     assert {c.data: (c.net, c.weights, c.image_size) for c in made} == {
-        "mit67": ("densenet-121", "imagenet", 224),
-        "food100": ("densenet-121", "imagenet", 224),
+        "mit67": ("densenet-121", "imagenet", 256),
+        "food100": ("densenet-121", "imagenet", 256),
         "flowers-102": ("efficientnet-lite0", "imagenet", 96),
     }
     assert {c.iterations for c in made} == {50 * 100}
-    assert [size for _, size in any_data] == [224, 224, 96]
+    assert [size for _, size in any_data] == [256, 256, 96]
+
+
+PAPERS_WORDS = {
+    "densenet-momentum": {"net": "densenet-40-12", "optimizer": "momentum"},
+    "densenet-sgd": {"net": "densenet-40-12", "optimizer": "sgd"},
+    "resnet-momentum": {"net": "resnet-50", "optimizer": "momentum"},
+    "resnet-sgd": {"net": "resnet-50", "optimizer": "sgd"},
+    "pressure-ablation": {"net": "densenet-40-12", "optimizer": "momentum"},
+    "grid-search": {"net": "resnet-50", "optimizer": "momentum"},
+    "loss-distribution": {"optimizer": "momentum"},
+    "index-comparison": {"optimizer": "momentum"},
+    "fine-tuning": {
+        "net": "densenet-121",
+        "weights": "imagenet",
+        "image_size": 256,
+        "batch_size": 32,
+        "learning_rate": 2e-4,
+        "decay": "constant",
+        "optimizer": "momentum",
+    },
+}
+TASK_ONE = {"batch_size": 128, "iterations": 40_000, "learning_rate": 0.1, "decay": "step"}
+EVERYWHERE = {"dropout": 0.2, "momentum": 0.9, "augmentation": "flip-jitter", "draws": "independent"}
+
+
+@pytest.mark.parametrize("name", PAPERS_WORDS)
+def test_a_study_at_full_size_has_the_settings_of_the_papers_words(name, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        app(["reproduce", name, "--dry-run", "--json", "--data-dir", str(tmp_path)])
+    assert not ended.value.code
+    planned = json.loads(capsys.readouterr().out)
+    plan = PLANS[name]
+    assert len(planned) == 3 * plan.runs_per_seed * len(plan.datasets)
+    assert {run["data"] for run in planned} == set(plan.datasets)
+    assert {run["seed"] for run in planned} == {0, 1, 2}
+    for run in planned:
+        wanted = EVERYWHERE | ({} if name == "fine-tuning" else TASK_ONE) | PAPERS_WORDS[name]
+        assert wanted.items() <= run.items()
+        assert run["warm_up"] == max(10, run["window"])
+        if name == "fine-tuning":
+            steps = {"mit67": 5_360, "food100": 7_000}[run["data"]] // 32
+            assert run["iterations"] == 50 * steps
+        if name not in ("pressure-ablation", "grid-search"):
+            assert (run["window"], run["pressure"], run["schedule"]) == (10, 100.0, "decayed")
+    assert {run["method"] for run in planned} == set(plan.methods)
+
+
+@pytest.mark.usefixtures("any_data")
+def test_a_study_takes_every_setting():
+    plan = PLANS["grid-search"]
+    made = plan_configs(plan, seeds=[0], datasets=["cifar10"], window=5, dropout=0.1, precision="bf16")
+    assert {(c.window, c.dropout, c.precision) for c in made} == {(5, 0.1, "bf16")}
+    assert {c.pressure for c in made} == {1.0, 10.0, 100.0, 1000.0}
+    (made,) = plan_configs(
+        PLANS["resnet-sgd"], seeds=[0], datasets=["mnist"], methods=["random"], recipe_name="released"
+    )
+    assert (made.recipe, made.net, made.optimizer) == ("released", "resnet-50-released", "sgd")
 
 
 @pytest.mark.usefixtures("any_data")
 def test_a_plan_can_be_made_smaller():
     made = plan_configs(
-        PLANS["fine-tuning"],
+        PLANS["fine-tuning-flowers"],
         seeds=[4],
         datasets=["flowers-102"],
         methods=["recency"],
@@ -460,9 +642,3 @@ def test_a_plan_can_be_made_smaller():
     assert [(c.seed, c.data, c.method, c.iterations, c.batch_size, c.image_size) for c in made] == [
         (4, "flowers-102", "recency", 4800, 8, 32)
     ]
-
-
-@pytest.mark.usefixtures("any_data")
-def test_a_set_that_fine_tuning_does_not_know_is_named_with_those_it_knows():
-    with pytest.raises(ValueError, match="must be among mit67, food100, flowers-102, got 'cifar10'"):
-        plan_configs(PLANS["fine-tuning"], datasets=["cifar10"])

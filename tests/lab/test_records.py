@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from carpediem.lab.config import LATER_FIELDS
 from carpediem.lab.records import RecordError, RunRecord, export_runs, read_epochs, read_run, read_runs
 from carpediem.lab.results import group_cells
 
@@ -45,7 +46,7 @@ def test_a_study_is_read_with_its_finished_and_unfinished_runs(tmp_path):
     write_run(tmp_path, "aaaaaaaaaaaa")
     first, second = read_runs(tmp_path)
     assert first == RunRecord(
-        "aaaaaaaaaaaa", CONFIG, [epoch(n) for n in range(3)], {"finished": "2026-01-01T00:00:00+00:00"}
+        "aaaaaaaaaaaa", LATER_FIELDS | CONFIG, [epoch(n) for n in range(3)], {"finished": "2026-01-01T00:00:00+00:00"}
     )
     assert (second.hash, second.finished, second.config["seed"]) == ("bbbbbbbbbbbb", False, 1)
 

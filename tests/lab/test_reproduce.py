@@ -1,6 +1,7 @@
 """Every study of the paper, at a size that takes seconds."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -9,13 +10,15 @@ import torch
 
 from carpediem.cli import app
 from carpediem.lab.checkpoint import load_checkpoint
+from carpediem.lab.config import RunConfig
 from carpediem.lab.networks import DenseNet121, EfficientNetLite0
 from carpediem.lab.plans import PLANS, is_of_plan
 from carpediem.lab.recipes import RECIPES, recipe
-from carpediem.lab.records import RunRecord, read_runs
+from carpediem.lab.records import RunRecord, export_runs, read_runs
 from lab.data.makers import cifar10_binary, cifar100_binary, class_folders, mnist
 
 METHODS = {"random", "online", "active", "recency"}
+RECENCY = ("--datasets", "cifar10", "--methods", "recency")
 
 
 @pytest.fixture
@@ -86,26 +89,36 @@ def test_several_data_sets_make_one_study(reproduce, tmp_path):
     assert others == {"mnist": 1, "cifar10": 0, "cifar100": 2}, "none of these is as long as the paper's"
 
 
-def test_the_pressure_ablation_decays_and_keeps_the_pressure(reproduce, tmp_path):
+def test_the_pressure_ablation_decays_and_keeps_both_pressures(reproduce, tmp_path):
     cifar10_binary(tmp_path / "data")
     reproduce(*tiny("pressure-ablation", batch=20, iterations=13), "--datasets", "cifar10")
     runs = finished("pressure-ablation")
-    kinds = sorted((run.config["method"], run.config["schedule"]) for run in runs)
-    assert kinds == [
-        ("active", "decayed"),
-        ("online", "constant"),
-        ("online", "decayed"),
-        ("random", "decayed"),
-        ("recency", "constant"),
-        ("recency", "decayed"),
-    ]
+    assert {run.config["method"] for run in runs} == {"recency"}
     pressures = {
-        run.config["schedule"]: [epoch["pressure"] for epoch in run.epochs[10:]]
+        (run.config["schedule"], run.config["pressure"]): [epoch["pressure"] for epoch in run.epochs[10:]]
         for run in runs
-        if run.config["method"] == "recency"
     }
-    assert pressures["constant"] == [100, 100, 100]
-    assert pressures["decayed"] == pytest.approx([100 ** (2 / 3), 100 ** (1 / 3), 1])
+    assert len(pressures) == len(runs) == 4
+    for start in (10.0, 100.0):
+        assert pressures["constant", start] == [start] * 3
+        assert pressures["decayed", start] == pytest.approx([start ** (2 / 3), start ** (1 / 3), 1])
+
+
+def test_the_loss_over_the_whole_training_set_is_recorded_as_often_as_asked(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    small = [*tiny("resnet-momentum", batch=20), "--datasets", "cifar10", "--methods", "random"]
+    reproduce(*small)
+    reproduce(*small, "--training-loss-every", "5", "--out", "runs/fifth")
+    reproduce(*small, "--training-loss-every", "0", "--out", "runs/never")
+    (each,), (fifth,), (never,) = (read_runs(f"runs/{n}") for n in ("resnet-momentum", "fifth", "never"))
+    assert each.hash == fifth.hash == never.hash, "what is looked at is no part of what is trained"
+    assert [e["train_loss"] for e in each.epochs] == [e["train_loss"] for e in never.epochs]
+    assert [e["epoch"] for e in fifth.epochs if "training_set_loss" in e] == [4, 9, 11]
+    assert not any("training_set_loss" in e for e in never.epochs)
+    assert all(e["training_set_loss"] > 0 and 0 <= e["training_set_error"] <= 100 for e in each.epochs)
+    assert [e["training_set_loss"] for e in fifth.epochs[4::5]] == [
+        e["training_set_loss"] for e in each.epochs[4::5]
+    ]
 
 
 def test_seeds_may_begin_later(reproduce, tmp_path):
@@ -115,14 +128,14 @@ def test_seeds_may_begin_later(reproduce, tmp_path):
     assert {run.config["seed"] for run in finished("resnet-momentum")} == {3, 4}
 
 
-def test_the_grid_is_searched_with_one_warm_up(reproduce, tmp_path):
+def test_the_grid_is_searched_with_one_warm_up_of_each_length(reproduce, tmp_path):
     cifar10_binary(tmp_path / "data")
     reproduce(*tiny("grid-search", batch=20, iterations=17), "--datasets", "cifar10")
     runs = finished("grid-search")
-    assert {(run.config["window"], run.config["pressure"]) for run in runs} == {
-        (q, s) for q in (5, 10, 15) for s in (1.0, 10.0, 100.0, 1000.0)
-    }
-    assert len({tuple(epoch["train_loss"] for epoch in run.epochs[:15]) for run in runs}) == 1
+    assert len(runs) == 10
+    for length in (10, 15):
+        group = [run for run in runs if run.config["warm_up"] == length]
+        assert len({tuple(epoch["train_loss"] for epoch in run.epochs[:length]) for run in group}) == 1
     assert len({run.epochs[-1]["train_loss"] for run in runs}) > 1
 
 
@@ -151,12 +164,12 @@ def test_ones_own_images_are_fine_tuned_from_the_trained_weights_at_the_recipes_
     arrays = trained_weights(tmp_path)
     monkeypatch.chdir(tmp_path)
     options = ["--net", "efficientnet-lite0", "--recipe", "fine-tuning", "--data-dir", ".", "--out", "one"]
-    options += ["--method", "random", "--batch-size", "8", "--epochs", "11"]
+    options += ["--method", "random", "--batch-size", "8", "--epochs", "1"]
     with pytest.raises(SystemExit) as ended:
         app(["train", "--data", "./photos", *options])
     assert not ended.value.code
     (run,) = read_runs(tmp_path / "one")
-    assert (run.config["weights"], run.config["image_size"]) == ("imagenet", 96)
+    assert (run.config["weights"], run.config["image_size"]) == ("imagenet", 256)
     state = load_checkpoint(tmp_path / "one" / "runs" / run.hash / "checkpoint.pt")
     found = state["parameters"]["_conv_head.weight"]
     began = torch.from_numpy(arrays["_conv_head.weight"]).float()
@@ -167,14 +180,16 @@ def test_fine_tuning_starts_from_the_trained_weights(reproduce, tmp_path):
     class_folders(tmp_path / "data" / "flowers-102" / "train", count=6)
     class_folders(tmp_path / "data" / "flowers-102" / "test", count=2)
     arrays = trained_weights(tmp_path / "data")
-    reproduce(*tiny("fine-tuning", batch=12, size=32), "--datasets", "flowers-102")
-    runs = finished("fine-tuning")
+    reproduce(*tiny("fine-tuning-flowers", batch=12, size=32))
+    runs = finished("fine-tuning-flowers")
     assert {run.config["method"] for run in runs} == METHODS
     assert {(run.config["net"], run.config["weights"]) for run in runs} == {
         ("efficientnet-lite0", "imagenet")
     }
     # At a rate of 2e-4 twelve steps leave the weights near to where they began.
-    state = load_checkpoint(tmp_path / "runs" / "fine-tuning" / "runs" / runs[0].hash / "checkpoint.pt")
+    state = load_checkpoint(
+        tmp_path / "runs" / "fine-tuning-flowers" / "runs" / runs[0].hash / "checkpoint.pt"
+    )
     found, began = (
         state["parameters"]["_conv_head.weight"],
         torch.from_numpy(arrays["_conv_head.weight"]).float(),
@@ -182,15 +197,23 @@ def test_fine_tuning_starts_from_the_trained_weights(reproduce, tmp_path):
     assert 0 < (found - began).abs().mean() < 0.1 * began.abs().mean()
 
 
+SMALL = ("--batch-size", "2", "--iterations", "200")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fine-tuning", "--datasets", "flowers-102", "--batch-size", "8"], "efficientnet_lite0.npz"),
-        (["fine-tuning", "--datasets", "flowers-102"], "batch_size must be at most the 10 training samples"),
+        (["fine-tuning-flowers", "--batch-size", "8"], "efficientnet_lite0.npz"),
+        (["fine-tuning-flowers"], "batch_size must be at most the 10 training samples"),
         (
-            ["fine-tuning", "--datasets", "cifar10"],
-            "must be among mit67, food100, flowers-102, got 'cifar10'",
+            ["resnet-sgd", "--datasets", "cifar10", *SMALL, "--window", "12"],
+            "warm_up must be at least window = 12",
         ),
+        (
+            ["resnet-sgd", "--datasets", "cifar10", *SMALL, "--last-batch", "kept"],
+            "last_batch must be one of",
+        ),
+        (["resnet-sgd", "--epochs", "1", "--iterations", "1"], "say the same thing twice"),
         (["resnet-sgd", "--datasets", "cifar11"], "got 'cifar11'"),
         (["resnet-sgd", "--datasets", "mnist"], "run `carpediem data fetch mnist`"),
         (["table-9"], "NAME must be one of densenet-momentum"),
@@ -254,63 +277,113 @@ def short_recipe(monkeypatch):
 
 def test_a_stopped_study_is_listed_as_unfinished(reproduce, short_recipe, tmp_path):
     cifar10_binary(tmp_path / "data")
-    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
-    (done,) = (tmp_path / "runs" / "index-comparison" / "runs").glob("*/done.json")
+    reproduce(*tiny("loss-distribution", batch=20), *RECENCY)
+    (done,) = (tmp_path / "runs" / "loss-distribution" / "runs").glob("*/done.json")
     done.unlink()
-    assert "0 of 3 runs done, 1 unfinished" in reproduce("--list")
-    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10")
-    assert "1 of 3 runs done\n" in reproduce("--list")
+    assert "0 of 12 runs done, 1 unfinished" in reproduce("--list")
+    reproduce(*tiny("loss-distribution", batch=20), *RECENCY)
+    assert "1 of 12 runs done\n" in reproduce("--list")
 
 
 def test_a_run_of_another_length_is_listed_as_such(reproduce, short_recipe, tmp_path):
     cifar10_binary(tmp_path / "data")
     for iterations in (12, 11):
-        reproduce(*tiny("index-comparison", batch=20, iterations=iterations), "--datasets", "cifar10")
-    assert "1 of 3 runs done, 1 of other settings\n" in reproduce("--list")
+        reproduce(*tiny("loss-distribution", batch=20, iterations=iterations), *RECENCY)
+    assert "1 of 12 runs done, 1 of other settings\n" in reproduce("--list")
 
 
 def test_the_list_of_one_study_looks_where_it_was_trained(reproduce, short_recipe, tmp_path):
     cifar10_binary(tmp_path / "data")
-    reproduce(*tiny("index-comparison", batch=20), "--datasets", "cifar10", "--out", "elsewhere")
-    line, where = reproduce("index-comparison", "--list", "--out", "elsewhere").splitlines()
-    assert line.endswith("cifar10      1 of 3 runs done")
-    assert where.startswith("counted in elsewhere alone;")
-    (row,) = json.loads(reproduce("index-comparison", "--list", "--out", "elsewhere", "--json"))
+    reproduce(*tiny("loss-distribution", batch=20), *RECENCY, "--out", "elsewhere")
+    line, where, _ = reproduce("loss-distribution", "--list", "--out", "elsewhere").splitlines()
+    assert line.endswith("cifar10      1 of 12 runs done")
+    assert where.startswith("counted in elsewhere;")
+    (row,) = json.loads(reproduce("loss-distribution", "--list", "--out", "elsewhere", "--json"))
     assert (row["done"], row["folder"]) == (1, "elsewhere")
-    assert "0 of 3 runs done" in reproduce("index-comparison", "--list")
+    assert "0 of 12 runs done" in reproduce("loss-distribution", "--list")
     assert "give its NAME too" in reproduce("--list", "--out", "elsewhere", code=2)
     assert "NAME must be one of" in reproduce("table-9", "--list", code=2)
 
 
+def test_published_runs_are_counted_too(reproduce, short_recipe, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    small = [*tiny("resnet-momentum", batch=20), "--datasets", "cifar10", "--methods", "random"]
+    reproduce(*small, "--out", "runs/elsewhere")
+    export_runs(["runs/elsewhere"], tmp_path / "results" / "one" / "runs.jsonl")
+    line = next(
+        one
+        for one in reproduce("--list").splitlines()
+        if one.startswith("resnet-momentum ") and "cifar10 " in one
+    )
+    assert line.endswith("0 of 12 runs done, 1 more published")
+    reproduce(*small)
+    line = next(
+        one
+        for one in reproduce("--list").splitlines()
+        if one.startswith("resnet-momentum ") and "cifar10 " in one
+    )
+    assert line.endswith("1 of 12 runs done"), "the same run counts once"
+
+
+def test_what_would_be_trained_is_shown_and_nothing_is_trained(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data")
+    small = [*tiny("resnet-momentum", batch=20), "--datasets", "cifar10", "--dry-run"]
+    shown = reproduce(*small, "--dropout", "0.1")
+    assert "4 runs would be trained" in shown
+    assert re.search(r"dropout +0\.1\n", shown)
+    planned = json.loads(reproduce(*small, "--json"))
+    assert not (tmp_path / "runs").exists()
+    assert {run["method"] for run in planned} == METHODS
+    assert [RunConfig.from_dict({n: v for n, v in run.items() if n != "run"}).hash for run in planned] == [
+        run["run"] for run in planned
+    ]
+    reproduce(*small[:-1])
+    assert {run.hash for run in finished("resnet-momentum")} == {run["run"] for run in planned}
+
+
+def test_the_authors_world_is_trained_by_one_word(reproduce, tmp_path):
+    cifar10_binary(tmp_path / "data", rows=6)
+    # 30 images in batches of 20: a second batch is drawn whole.
+    reproduce(
+        *tiny("densenet-momentum", batch=20, iterations=24), "--datasets", "cifar10", "--recipe", "released"
+    )
+    runs = read_runs("runs/densenet-momentum")
+    assert {run.config["method"] for run in runs} == METHODS
+    assert {run.config["net"] for run in runs} == {"densenet-40-12-released"}
+    assert {len(run.epochs) for run in runs} == {12}
+    assert all(sum(e["loss_histogram"]["counts"]) == 40 for run in runs for e in run.epochs)
+    online = next(run for run in runs if run.config["method"] == "online")
+    assert online.epochs[10]["pressure"] == pytest.approx(100), "that of the epoch before"
+
+
 def test_what_belongs_to_a_study_of_the_paper():
-    plan, steps = PLANS["fine-tuning"], 7
-    config = recipe("fine-tuning") | plan.by_data["mit67"] | {"iterations": 50 * steps}
-    config |= {
+    plan = PLANS["fine-tuning"]
+    config = recipe("fine-tuning", data="mit67") | {
         "recipe": "fine-tuning",
         "data": "mit67",
+        "net": "densenet-121",
         "optimizer": "momentum",
         "method": "active",
         "seed": 0,
     }
 
-    def belongs(plan=plan, epochs=1, **changes):
-        rows = [{"iteration": steps * (n + 1)} for n in range(epochs)]
-        return is_of_plan(RunRecord("0123456789ab", config | changes, rows, None), plan)
+    def belongs(plan=plan, **changes):
+        return is_of_plan(RunRecord("0123456789ab", config | changes, [], None), plan)
 
     assert belongs()
-    assert belongs(epochs=0)
-    assert not belongs(iterations=49 * steps)
+    assert not belongs(iterations=49 * 167)
+    assert not belongs(image_size=224)
     assert not belongs(net="efficientnet-lite0")
     assert not belongs(optimizer="sgd")
     assert not belongs(recipe="modern")
     assert not belongs(batch_size=16)
     assert not belongs(draws="systematic")
     assert not belongs(smoothness=0.1)
-    grid, point = (
-        PLANS["grid-search"],
-        recipe("paper") | {"net": "resnet-50", "recipe": "paper", "warm_up": 15},
-    )
-    at = {"method": "recency", "data": "cifar10"}
-    assert belongs(grid, **point | at | {"window": 5, "pressure": 1000.0})
-    assert not belongs(grid, **point | at | {"window": 6})
-    assert not belongs(grid, **point | at | {"method": "random"})
+    assert not belongs(dropout_in_testing=True)
+    grid = PLANS["grid-search"]
+    at = recipe("paper") | {"net": "resnet-50", "recipe": "paper", "method": "recency", "data": "cifar10"}
+    assert belongs(grid, **at | {"window": 5, "pressure": 1000.0})
+    assert belongs(grid, **at | {"window": 15, "pressure": 10.0, "warm_up": 15})
+    assert not belongs(grid, **at | {"window": 15, "pressure": 10.0})
+    assert not belongs(grid, **at | {"window": 6})
+    assert not belongs(grid, **at | {"method": "random"})

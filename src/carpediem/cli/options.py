@@ -35,9 +35,14 @@ Net = Annotated[
 ]
 Recipe = Annotated[
     str | None,
-    typer.Option(help="paper, modern, fine-tuning or demo. [default: demo for digits, else modern]"),
+    typer.Option(
+        help="paper, modern, fine-tuning, released (the authors' code) or demo. [default: reproduce: the study's; else "
+        "demo for digits, modern for all other data]"
+    ),
 ]
-Optimizer = Annotated[str, typer.Option(help="momentum or sgd.")]
+Optimizer = Annotated[
+    str | None, typer.Option(help="momentum or sgd. [default: reproduce: the study's; else momentum]")
+]
 Epochs = Annotated[
     int | None, typer.Option(help="How long to train. [default: as long as the recipe]", min=1)
 ]
@@ -65,6 +70,20 @@ TestDropout = Annotated[
         help="Also test with dropout left on, as the paper's released ResNet does; tables --stages shows both.",
     ),
 ]
+TrainingLoss = Annotated[
+    int | None,
+    typer.Option(
+        "--training-loss-every",
+        metavar="M",
+        help="Record the loss and error over the whole training set after every M-th epoch and the last; 0: never. It "
+        "takes a test's time for as many images, outside the seconds of training. [default: reproduce: 1; else 0]",
+        min=0,
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Train nothing; print what would be trained, with --json as data."),
+]
 BatchSize = Annotated[int | None, typer.Option(help="[default: the recipe's]", min=1)]
 Rate = Annotated[
     float | None,
@@ -78,13 +97,51 @@ Weights = Annotated[
     ),
 ]
 Dropout = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
+DropoutInTesting = Annotated[
+    bool | None,
+    typer.Option(
+        "--dropout-in-testing/--no-dropout-in-testing",
+        help="Keep dropout at work in every test, as the authors' ResNet does. [default: the recipe's]",
+    ),
+]
 Augmentation = Annotated[
-    str | None, typer.Option(help="none, crop-flip or flip-jitter. [default: the recipe's]")
+    str | None,
+    typer.Option(
+        help="none, crop-flip, flip-jitter, or released-resnet and released-densenet (one random number an image; with "
+        "-independent behind it one an operation). [default: the recipe's]"
+    ),
+]
+Normalisation = Annotated[
+    str | None,
+    typer.Option(
+        help="per-image, imagenet, efficientnet, unit or per-image-unit. [default: the recipe's, else what the "
+        "weights need]"
+    ),
+]
+Precision = Annotated[
+    str | None, typer.Option(help="float32 or bf16. [default: bf16 on cuda, float32 on cpu]")
+]
+Momentum = Annotated[float | None, typer.Option(help="Of the momentum optimizer. [default: the recipe's]")]
+Nesterov = Annotated[
+    bool | None, typer.Option("--nesterov/--no-nesterov", help="[default: the recipe's]", show_default=False)
+]
+WeightDecay = Annotated[float | None, typer.Option(help="[default: the recipe's]")]
+Decay = Annotated[
+    str | None,
+    typer.Option(help="step (a tenth at 50% and at 75%) or constant learning rate. [default: the recipe's]"),
+]
+LastBatch = Annotated[
+    str | None,
+    typer.Option(
+        help="dropped or filled: what becomes of an epoch's last batch that is not whole. [default: the recipe's]"
+    ),
 ]
 ImageSize = Annotated[
     int | None,
     typer.Option(
-        help="Side to which image files are brought, in pixels. [default: the recipe's, else 224]", min=8
+        help="Side to which image files are brought, in pixels. [default: the recipe's, else 256 for mit67 and food100, "
+        "224 for others]",
+        min=8,
     ),
 ]
 WarmUp = Annotated[
@@ -94,28 +151,50 @@ Window = Annotated[
     int | None,
     typer.Option(
         help="Predictions that Recency Bias keeps, from 2 (one alone is never uncertain) to 32; the warm-up must be as "
-        "long. [default: 10]",
+        "long. [default: the recipe's, 10]",
         min=1,
     ),
 ]
-Pressure = Annotated[float | None, typer.Option(help="Selection pressure at the start. [default: 100]")]
+Pressure = Annotated[
+    float | None, typer.Option(help="Selection pressure at the start. [default: the recipe's, 100]")
+]
 Schedule = Annotated[
     str | None,
-    typer.Option(help="decayed or constant pressure, of Online Batch and Recency Bias. [default: decayed]"),
+    typer.Option(
+        help="decayed or constant pressure, of Online Batch and Recency Bias. [default: the recipe's]"
+    ),
 ]
 DrawsOption = Annotated[
     str | None, typer.Option("--draws", help="independent or systematic. [default: the recipe's]")
 ]
 Losses = Annotated[
     str | None,
-    typer.Option(help="observe or evaluate: whence Online Batch has its losses. [default: observe]"),
+    typer.Option(
+        help="observe or evaluate: where Online Batch takes its losses from. [default: the recipe's]"
+    ),
+]
+PressureLag = Annotated[
+    int | None,
+    typer.Option(
+        help="1: Online Batch's pressure comes an epoch late, as in the authors' code. [default: the recipe's]"
+    ),
+]
+WindowStart = Annotated[
+    str | None,
+    typer.Option(help="empty or zeros: what Recency Bias's windows begin with. [default: the recipe's]"),
+]
+Renewal = Annotated[
+    str | None,
+    typer.Option(
+        help="epoch or step: how often Active Bias's loss weights are renewed. [default: the recipe's]"
+    ),
 ]
 Smoothness = Annotated[
     float | None,
     typer.Option(help="What Active Bias adds to every sample's deviation. [default: 0.02]"),
 ]
 Mode = Annotated[
-    str | None, typer.Option(help="sample or reweight: what Active Bias does. [default: sample]")
+    str | None, typer.Option(help="sample or reweight: what Active Bias does. [default: the recipe's]")
 ]
 Methods = Annotated[
     str, typer.Option(help="Comma-separated; random-shuffle and the like say how a method draws.")
@@ -146,22 +225,33 @@ FirstSeed = Annotated[
 
 def run_settings(
     recipe: Recipe = None,
-    optimizer: Optimizer = "momentum",
+    optimizer: Optimizer = None,
     epochs: Epochs = None,
     iterations: Iterations = None,
     batch_size: BatchSize = None,
     learning_rate: Rate = None,
+    decay: Decay = None,
+    momentum: Momentum = None,
+    nesterov: Nesterov = None,
+    weight_decay: WeightDecay = None,
     dropout: Dropout = None,
+    dropout_in_testing: DropoutInTesting = None,
     augmentation: Augmentation = None,
+    normalisation: Normalisation = None,
+    precision: Precision = None,
     weights: Weights = None,
     image_size: ImageSize = None,
     warm_up: WarmUp = None,
     window: Window = None,
     pressure: Pressure = None,
     schedule: Schedule = None,
+    window_start: WindowStart = None,
     draws: DrawsOption = None,
+    last_batch: LastBatch = None,
     losses: Losses = None,
+    pressure_lag: PressureLag = None,
     smoothness: Smoothness = None,
     mode: Mode = None,
+    renewal: Renewal = None,
 ) -> None:
-    """The options of `compare` and `train` that say how a run is trained."""
+    """The options of `compare`, `train` and `reproduce` that say how a run is trained."""

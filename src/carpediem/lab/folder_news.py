@@ -11,6 +11,7 @@ from typing import Any
 from carpediem.lab.config import RunConfig
 from carpediem.lab.groups import by_warm_up
 from carpediem.lab.records import read_epochs
+from carpediem.lab.runfolder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FolderNews:
     """
 
     def __init__(self, folder: Path, configs: list[RunConfig]) -> None:
-        self._places = {folder / "runs" / config.hash: ([config], False) for config in configs}
+        self._places = {RunFolder.of(config, folder / "runs").folder: ([config], False) for config in configs}
         for group in by_warm_up(configs):
             self._places[folder / "warm-ups" / group[0].warm_up_hash] = (group, True)
         self._sizes: dict[Path, int] = {}

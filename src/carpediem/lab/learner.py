@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from carpediem import AdaptiveSampler, OnlineBatch, RecencyBias, Selector
+from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RecencyBias, Selector
 from carpediem.core.shapes import MAX_WINDOW
 from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
@@ -80,6 +80,7 @@ class Learner:
         # Every dropout layer reads this one number, which changes with each step.
         self._dropout_seed = torch.tensor(_spread(config.seed), dtype=torch.int32, device=device)
         self._buffers |= dict.fromkeys(network.seed_names, self._dropout_seed)
+        self._filling = torch.Generator(device)
         shape = (self.steps, config.batch_size)
         self._batches = torch.zeros(shape, dtype=torch.int64, device=device)
         self._losses = torch.zeros(shape, device=device)
@@ -94,8 +95,8 @@ class Learner:
         )
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
         self._side = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self._test_loss = torch.zeros((), device=device)
-        self._test_wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self._lost = torch.zeros((), device=device)
+        self._wrong = torch.zeros((), dtype=torch.int64, device=device)
         self._dropping_wrong = torch.zeros((), dtype=torch.int64, device=device)
         self._test_seed = torch.zeros_like(self._dropout_seed)
         self.iteration = 0
@@ -125,10 +126,19 @@ class Learner:
         drawn = self.sampler.next_epoch()
         for selector in self.selectors[1:]:
             selector.refresh(epoch)
-        self._batches.copy_(drawn[: self._batches.numel()].view_as(self._batches))
+        self._batches.copy_(self._whole(drawn, epoch))
         self.rewind()
         self.data.begin(self._batches)
         return min(self.steps, self.config.iterations - self.iteration)
+
+    def _whole(self, drawn: Tensor, epoch: int) -> Tensor:
+        """The epoch's batches, (steps, b), all whole: what remains is left out, or a batch drawn in its place."""
+        batch = self.config.batch_size
+        found = drawn[: len(drawn) // batch * batch].view(-1, batch)
+        if len(found) == self.steps:
+            return found
+        generator = self._filling.manual_seed(_mixed(self.config.seed, epoch))
+        return torch.cat((found, self.selectors[0].distribution.draw(1, batch, generator)))
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
@@ -235,6 +245,7 @@ class Learner:
             "train_loss": float(losses.mean()),
             "learning_rate": self.config.learning_rate_at(self.iteration - 1),
             **seen_by(self.selectors[0]),
+            **self._settled(),
             "distinct": drawn / self.data.num_samples,
             "loss_quantiles": dict(zip(map(str, QUANTILES), quantiles, strict=True)),
             "loss_histogram": {
@@ -243,43 +254,62 @@ class Learner:
             },
         }
 
+    def _settled(self) -> dict[str, float]:
+        """Of the tenth that Active Bias holds most uncertain, the share whose last predictions all equal the label."""
+        selector = self.selectors[0]
+        if not isinstance(selector, ActiveBias) or self.observer is None or selector.epoch < selector.warm_up:
+            return {}
+        most = selector.moments.deviation().topk(max(1, self.data.num_samples // 10)).indices
+        labels = self.data.train_labels[most.cpu()].to(most.device)
+        return {"settled_share": float(self.observer.agree(most, labels).float().mean())}
+
     def evaluate(
-        self, on_part: Callable[[Tensor, Tensor], None] | None = None
+        self, on_part: Callable[[Tensor, Tensor], None] | None = None, *, test: bool = True
     ) -> Callable[[], dict[str, Any]]:
-        """Puts the test set through the network, part by part. Nothing here waits for the device.
+        """Puts the test set, or the training set as it is, through the network. Nothing here waits for the device.
 
         Args:
             on_part: what does as `test_part`, if not that itself.
 
         Returns:
-            What waits, and then gives loss and error (in percent), and the error with dropout left on where the
-            network gives that.
+            What waits, and then gives loss and error (in percent), and the test error with dropout left on where the
+            network gives that too.
         """
-        self._test_loss.zero_()
-        self._test_wrong.zero_()
+        self._lost.zero_()
+        self._wrong.zero_()
         self._dropping_wrong.zero_()
         self._test_seed.copy_(-self._dropout_seed)  # below 0, where no step has its own
         with self._own_randomness():
-            for images, labels in self.data.parts(test=True):
+            for images, labels in self.data.parts(test=test):
                 (on_part or self.test_part)(images, labels)
-        return self._tested
+        return self._tested if test else self._trained
 
     @torch.no_grad()
     def test_part(self, images: Tensor, labels: Tensor) -> None:
-        """Adds what one part of the test set gives."""
-        images = self._test_images(images)
-        logits = self.network.test_logits(self._tensors(), images).float()
-        self._test_loss += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
-        self._test_wrong += _count_wrong(logits, labels)
+        """Adds what one part of the test set, or of the training set, gives."""
+        images, tensors = self._test_images(images), self._testing_tensors()
+        logits = self.network.test_logits(tensors, images).float()
+        self._lost += cross_entropy(logits, labels, reduction="sum", ignore_index=IGNORED)
+        self._wrong += _count_wrong(logits, labels)
         if self.network.dropping_logits is not None:
-            tensors = self._tensors() | dict.fromkeys(self.network.seed_names, self._test_seed)
             self._dropping_wrong += _count_wrong(self.network.dropping_logits(tensors, images), labels)
-            self._test_seed -= 1
+        self._test_seed -= 1
+
+    def _testing_tensors(self) -> dict[str, Tensor]:
+        """What the network is a function of in an evaluation: a dropout that stays at work has a seed of its own."""
+        return self._tensors() | dict.fromkeys(self.network.seed_names, self._test_seed)
+
+    def _trained(self) -> dict[str, Any]:
+        count = self.data.num_samples
+        return {
+            "training_set_loss": float(self._lost) / count,
+            "training_set_error": 100 * int(self._wrong) / count,
+        }
 
     def _tested(self) -> dict[str, Any]:
         tested = {
-            "test_loss": float(self._test_loss) / self.data.num_tested,
-            "test_error": 100 * int(self._test_wrong) / self.data.num_tested,
+            "test_loss": float(self._lost) / self.data.num_tested,
+            "test_error": 100 * int(self._wrong) / self.data.num_tested,
         }
         if self.network.dropping_logits is not None:
             tested["test_error_dropout"] = 100 * int(self._dropping_wrong) / self.data.num_tested
@@ -294,11 +324,13 @@ class Learner:
     @torch.no_grad()
     def _training_losses(self) -> Tensor:
         """The loss of every training sample as it is now, without augmentation."""
+        self._test_seed.copy_(-self._dropout_seed)
         with self._own_randomness():
             losses = []
             for images, labels in self.data.parts(test=False):
-                logits = self.network.test_logits(self._tensors(), self._test_images(images)).float()
+                logits = self.network.test_logits(self._testing_tensors(), self._test_images(images)).float()
                 losses.append(cross_entropy(logits, labels, reduction="none", ignore_index=IGNORED))
+                self._test_seed -= 1
         return torch.cat(losses)[: self.data.num_samples]
 
     def state_dict(self) -> dict[str, Any]:
@@ -372,6 +404,11 @@ def _count_wrong(logits: Tensor, labels: Tensor) -> Tensor:
 def _on_host(state: dict[str, Any]) -> dict[str, Any]:
     """A copy whose tensors lie in main memory."""
     return {n: v.detach().to("cpu", copy=True) if isinstance(v, Tensor) else v for n, v in state.items()}
+
+
+def _mixed(seed: int, epoch: int) -> int:
+    """The seed of the batch that fills an epoch up."""
+    return (seed * 0x9E3779B1 + epoch * 0x85EBCA6B + 0x27D4EB2F) % 2**63
 
 
 def _spread(seed: int) -> int:

@@ -22,6 +22,7 @@ def build_selector(
             schedule=config.schedule,
             warm_up=config.warm_up,
             losses="evaluate" if config.losses == "evaluate" else "observe",
+            pressure_lag=config.pressure_lag,
             device=device,
             on_nonfinite="skip",
         )
@@ -31,6 +32,7 @@ def build_selector(
             smoothness=config.smoothness,
             warm_up=config.warm_up,
             mode="reweight" if config.mode == "reweight" else "sample",
+            renewal="step" if config.renewal == "step" else "epoch",
             device=device,
             on_nonfinite="skip",
         )
@@ -40,6 +42,7 @@ def build_selector(
         pressure=config.pressure,
         schedule=config.schedule,
         warm_up=config.warm_up,
+        window_start="zeros" if config.window_start == "zeros" else "empty",
         device=device,
         on_nonfinite="skip",
     )

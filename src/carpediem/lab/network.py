@@ -36,7 +36,7 @@ class Network:
 
     Attributes:
         train_logits, test_logits: (tensors by name, images) -> logits; the former updates the running
-            statistics among the tensors.
+            statistics among the tensors. The latter drop where the configuration has dropout in testing.
         dropping_logits: as `test_logits`, with dropout; None unless asked for.
         seed_names: the buffers that hold the seed of a dropout layer.
         scratch_names: the buffers that hold nothing between two calls.
@@ -57,7 +57,7 @@ class Network:
         self._weights = None if config.weights is None else find_weights(config.net, data_dir)
         self.num_classes, self.in_channels = num_classes, in_channels
         self.train_logits = self._forward(training=True)
-        self.test_logits = self._forward(training=False)
+        self.test_logits = self._forward(training=False, dropping=config.dropout_in_testing)
         modules = dict(self._seeded(0).named_modules())
         if test_dropout and not any(_drops(module) for module in modules.values()):
             raise ValueError(

@@ -97,6 +97,11 @@ class SampleObserver:
         line["window"].copy_(self._signed(self._windows(self.followed)).T)
         line["deviation"].copy_(self._moments.deviation())
 
+    def agree(self, indices: Tensor, labels: Tensor) -> Tensor:
+        """Whether the windows of these samples are full and hold nothing but these labels, (n,), bool."""
+        held = self._history.labels[:, indices] == labels
+        return held.all(dim=0) & (self._history.cursor[indices] >= self.window)
+
     def _windows(self, indices: Tensor | slice = slice(None)) -> Tensor:
         """The windows of samples on the host, (q, n), the newest in the last row, free places in front."""
         q, columns = self.window, slice(0, self.num_samples)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig
-from carpediem.lab.data import FolderData, ImageData, normalisation_of_weights, open_data, plain_name
+from carpediem.lab.analysis import paper
+from carpediem.lab.config import LATER_FIELDS, METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig, batches
+from carpediem.lab.data import (
+    DataNotFoundError,
+    FolderData,
+    ImageData,
+    normalisation_of_weights,
+    open_data,
+    plain_name,
+)
 from carpediem.lab.methods import build_selector
 from carpediem.lab.networks import fingerprint, takes_dropout
-from carpediem.lab.recipes import EPOCHS, recipe
+from carpediem.lab.recipes import EPOCHS, network_of, recipe, recipe_of
 from carpediem.lab.records import RunRecord
 
 ALL_METHODS = ("random", "online", "active", "recency")
@@ -24,11 +32,7 @@ class Plan:
 
     Attributes:
         shows: the tables and figures it belongs to.
-        net: the network, or "" where `by_data` says.
-        epochs: how long to train, where that is not given in iterations.
-        variations: settings of the method, one run each; a single empty one for most studies.
-        settings: what differs from the recipe.
-        by_data: settings that go with a data set.
+        variations: settings that are tried one after the other; a single empty one for most studies.
     """
 
     shows: str
@@ -37,73 +41,74 @@ class Plan:
     datasets: tuple[str, ...]
     recipe: str = "paper"
     methods: tuple[str, ...] = ALL_METHODS
-    epochs: int | None = None
     variations: tuple[dict[str, Any], ...] = ({},)
-    settings: dict[str, Any] = field(default_factory=dict)
-    by_data: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def runs_per_seed(self) -> int:
         """How many runs the study has for one data set and one seed."""
-        return sum(map(self.sets_of_options, self.methods))
+        return sum(len(self.sets_of_options(method)) for method in self.methods)
 
-    def sets_of_options(self, method: str) -> int:
-        """How many of the variations differ for a method, which does not read every option."""
-        options = METHOD_OPTIONS.get(method, ())
-        return len({tuple(variation.get(name) for name in options) for variation in self.variations})
+    def sets_of_options(self, method: str) -> list[dict[str, Any]]:
+        """The variations that differ for a method, which does not read every option of selection."""
+        read = METHOD_OPTIONS.get(method, ())
+        found: list[dict[str, Any]] = []
+        for variation in self.variations:
+            own = {n: v for n, v in variation.items() if n in read or n not in SELECTION_OPTIONS}
+            if own not in found:
+                found.append(own)
+        return found
 
 
 _SMALL_IMAGES = ("mnist", "cifar10", "cifar100")
-_DENSENET_121 = {
-    "net": "densenet-121",
-    "normalisation": normalisation_of_weights("densenet-121"),
-    "image_size": 224,
-}
+# The paper asks for a warm-up of at least the window. A pressure of 1 draws uniformly, whatever the window.
+_GRID = (
+    {"window": 10, "pressure": 1.0},
+    *(
+        {"window": window, "pressure": pressure, "warm_up": max(10, window)}
+        for window in (5, 10, 15)
+        for pressure in (10.0, 100.0, 1000.0)
+    ),
+)
 PLANS: dict[str, Plan] = {
-    "densenet-momentum": Plan("Table 2, Figure 5", "densenet-40-12", "momentum", _SMALL_IMAGES),
+    "densenet-momentum": Plan("Table 2, Figures 2 and 5", "densenet-40-12", "momentum", _SMALL_IMAGES),
     "densenet-sgd": Plan("Table 2, Figure 8", "densenet-40-12", "sgd", _SMALL_IMAGES),
     "resnet-momentum": Plan("Table 3, Figure 9", "resnet-50", "momentum", _SMALL_IMAGES),
     "resnet-sgd": Plan("Table 3, Figure 10", "resnet-50", "sgd", _SMALL_IMAGES),
     "fine-tuning": Plan(
-        "Tables 4 and 5, Figure 6",
-        "",
-        "momentum",
-        ("mit67", "food100", "flowers-102"),
-        recipe="fine-tuning",
-        epochs=EPOCHS["fine-tuning"],
-        by_data={
-            "mit67": _DENSENET_121,
-            "food100": _DENSENET_121,
-            "flowers-102": {"net": "efficientnet-lite0"},
-        },
+        "Tables 4 and 5, Figure 6", "densenet-121", "momentum", ("mit67", "food100"), recipe="fine-tuning"
+    ),
+    "fine-tuning-flowers": Plan(
+        "as Tables 4 and 5", "efficientnet-lite0", "momentum", ("flowers-102",), recipe="fine-tuning"
     ),
     "pressure-ablation": Plan(
         "Tables 6 and 7",
-        "resnet-50",
+        "densenet-40-12",
         "momentum",
         ("cifar10", "cifar100"),
-        variations=({"schedule": "decayed"}, {"schedule": "constant"}),
+        methods=("recency",),
+        variations=tuple(
+            {"pressure": pressure, "schedule": schedule}
+            for schedule in ("constant", "decayed")
+            for pressure in (10.0, 100.0)
+        ),
     ),
-    # Windows of 15 need a warm-up of 15, and every point of the grid the same one.
     "grid-search": Plan(
         "Figure 7",
         "resnet-50",
         "momentum",
         ("cifar10", "cifar100"),
         methods=("recency",),
-        settings={"warm_up": 15},
-        variations=tuple(
-            {"window": window, "pressure": pressure}
-            for window in (5, 10, 15)
-            for pressure in (1.0, 10.0, 100.0, 1000.0)
-        ),
+        variations=_GRID,
     ),
     "loss-distribution": Plan("Figure 4", "densenet-40-12", "momentum", ("cifar10",)),
-    "index-comparison": Plan("Figure 3", "densenet-40-12", "momentum", ("cifar10",), methods=("recency",)),
+    "index-comparison": Plan("Figure 3", "densenet-40-12", "momentum", ("cifar100",), methods=("recency",)),
 }
 
 
-_TABLES_2_TO_5 = ("densenet-momentum", "densenet-sgd", "resnet-momentum", "resnet-sgd", "fine-tuning")
+_TABLES_2_TO_5 = (
+    *("densenet-momentum", "densenet-sgd", "resnet-momentum", "resnet-sgd"),
+    *("fine-tuning", "fine-tuning-flowers"),
+)
 
 
 def plan_called(name: str) -> Plan:
@@ -115,23 +120,11 @@ def plan_called(name: str) -> Plan:
 
 def is_of_plan(run: RunRecord, plan: Plan) -> bool:
     """Whether a run, finished or not, is one of the study: its recipe, network, optimizer, length, all settings."""
-    config, method = run.config, run.config["method"]
-    settings = {"net": plan.net} | recipe(plan.recipe) | plan.settings | plan.by_data.get(config["data"], {})
-    settings |= {"recipe": plan.recipe, "optimizer": plan.optimizer}
-    if plan.epochs is not None:
-        # The length of an epoch is known once there has been one.
-        settings["iterations"] = (
-            plan.epochs * run.epochs[0]["iteration"] if run.epochs else config["iterations"]
-        )
-    options = {name: settings.pop(name) for name in SELECTION_OPTIONS}
-    wanted = [
-        options | {n: v for n, v in one.items() if n in METHOD_OPTIONS.get(method, ())}
-        for one in plan.variations
-    ]
-    return (
-        method in plan.methods
-        and all(config.get(name) == value for name, value in settings.items())
-        and any(all(config.get(name) == value for name, value in one.items()) for one in wanted)
+    config = LATER_FIELDS | run.config
+    settings = recipe_of(config) | {"recipe": plan.recipe, "net": plan.net, "optimizer": plan.optimizer}
+    return config["method"] in plan.methods and any(
+        all(config.get(name) == value for name, value in (settings | one).items())
+        for one in plan.sets_of_options(config["method"])
     )
 
 
@@ -164,7 +157,7 @@ def parse_method(text: str, draws: str, *, option: str = "method") -> dict[str, 
 
 def run_configs(
     data_name: str,
-    data: ImageData | FolderData,
+    data: ImageData | FolderData | Size,
     *,
     recipe_name: str,
     net: str,
@@ -179,55 +172,64 @@ def run_configs(
     """One configuration for every seed, method and variation.
 
     Args:
+        net: the network, or what the recipe has a network of its own for.
         epochs: sets the iterations by whole epochs. [default: the recipe's, where it has no iterations]
         changes: settings that differ from the recipe; None leaves the recipe's.
     """
     if changes.get("dropout") is not None and not takes_dropout(net):
         raise ValueError(
-            f"--dropout must be left out, since {net} takes none, got {changes['dropout']}; give the function a "
+            f"dropout must be left out, since {net} takes none, got {changes['dropout']}; give the function a "
             "parameter called dropout"
         )
-    plain = recipe(recipe_name)
-    settings = plain | {name: value for name, value in changes.items() if value is not None}
-    is_own = ":" in net and changes.get("weights") is None  # and brings weights of its own, if any
-    if is_own or settings["weights"] == "none":
-        settings["weights"] = None
-    if settings["weights"] == "imagenet" and changes.get("normalisation") is None:
-        settings["normalisation"] = normalisation_of_weights(net)
-    if settings["batch_size"] > data.num_samples:
-        raise ValueError(
-            f"batch_size must be at most the {data.num_samples} training samples of {data_name}, "
-            f"got {settings['batch_size']}; choose a smaller --batch-size"
-        )
-    if epochs is None and changes.get("iterations") is None:
-        epochs = EPOCHS.get(recipe_name)
-    if epochs is not None:
-        settings["iterations"] = epochs * (data.num_samples // settings["batch_size"])
-    base = {
-        "recipe": recipe_name,
-        "data": plain_name(data_name),
+    net, data_name = network_of(recipe_name, net), plain_name(data_name)
+    named = {"recipe": recipe_name, "data": data_name, "net": net}
+    base = named | {
         "data_fingerprint": data.fingerprint(),
-        "net": net,
         "net_fingerprint": fingerprint(net),
         "optimizer": optimizer,
         "precision": precision,
     }
+    changed = {name: value for name, value in changes.items() if value is not None}
     configs: dict[str, RunConfig] = {}
     for seed in seeds:
         for variation in variations:
             for text in methods:
+                plain = recipe_of(named | parse_method(text, ""))
+                settings = _with_weights(plain | changed, net, changes)
+                settings["iterations"] = _length(settings, changes, epochs, recipe_name, data)
                 chosen = parse_method(text, settings["draws"])
-                unread = {
-                    name: plain[name]
-                    for name in set(SELECTION_OPTIONS) - set(METHOD_OPTIONS[chosen["method"]])
-                }
-                config = RunConfig.from_dict(
-                    {**settings, **base, "seed": seed, **chosen, **variation, **unread}
-                )
+                unread = set(SELECTION_OPTIONS) - set(METHOD_OPTIONS[chosen["method"]])
+                values = settings | base | chosen | variation | {name: plain[name] for name in unread}
+                config = RunConfig.from_dict(values | {"seed": seed})
                 # What cannot be trained is refused here, before anything is written.
                 build_selector(config, data.num_samples, data.num_classes, "cpu")
                 configs[config.hash] = config
     return list(configs.values())
+
+
+def _with_weights(settings: dict[str, Any], net: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the trained weights that are meant, and the normalisation that goes with these."""
+    is_own = ":" in net and changes.get("weights") is None  # and brings weights of its own, if any
+    if is_own or settings["weights"] == "none":
+        settings = settings | {"weights": None}
+    if settings["weights"] == "imagenet" and changes.get("normalisation") is None:
+        settings = settings | {"normalisation": normalisation_of_weights(net)}
+    return settings
+
+
+def _length(
+    settings: dict[str, Any],
+    changes: dict[str, Any],
+    epochs: int | None,
+    recipe_name: str,
+    data: ImageData | FolderData | Size,
+) -> int:
+    """The iterations of a run."""
+    steps = batches(data.num_samples, settings["batch_size"], settings["last_batch"])
+    if epochs is None and changes.get("iterations") is None:
+        epochs = EPOCHS.get(recipe_name)
+    iterations: int = settings["iterations"]
+    return iterations if epochs is None else epochs * steps
 
 
 def plan_configs(
@@ -236,29 +238,69 @@ def plan_configs(
     datasets: Iterable[str] | None = None,
     seeds: Iterable[int] = range(3),
     methods: Iterable[str] | None = None,
+    recipe_name: str | None = None,
+    optimizer: str | None = None,
     precision: str = "float32",
     data_dir: Path | None = None,
+    epochs: int | None = None,
+    must_be_there: bool = True,
     **changes: Any,
 ) -> list[RunConfig]:
-    """The runs of a study, or of the part of it that is asked for."""
-    configs: list[RunConfig] = []
+    """The runs of a study, of the part of it that is asked for, or of it with other settings.
+
+    Args:
+        must_be_there: False takes the known size of a data set that is not found, for a look at the settings alone.
+    """
     chosen_seeds, chosen_methods = list(seeds), list(methods or plan.methods)
+    chosen_recipe = recipe_name or plan.recipe
+    configs: list[RunConfig] = []
     for name in datasets or plan.datasets:
-        if not plan.net and name not in plan.by_data:
-            raise ValueError(f"datasets of this study must be among {', '.join(plan.by_data)}, got {name!r}")
-        settings = recipe(plan.recipe) | plan.settings | plan.by_data.get(name, {}) | changes
-        net = settings.pop("net", plan.net)
+        plain = recipe(chosen_recipe, data=name, net=network_of(chosen_recipe, plan.net))
+        size = changes.get("image_size") or plain["image_size"]
         configs += run_configs(
             name,
-            open_data(name, data_dir, image_size=settings["image_size"]),
-            recipe_name=plan.recipe,
-            net=net,
-            optimizer=plan.optimizer,
+            open_data(name, data_dir, image_size=size)
+            if must_be_there
+            else _data_or_size(name, data_dir, size),
+            recipe_name=chosen_recipe,
+            net=plan.net,
+            optimizer=optimizer or plan.optimizer,
             methods=chosen_methods,
             seeds=chosen_seeds,
             precision=precision,
-            epochs=plan.epochs if changes.get("iterations") is None else None,
-            variations=plan.variations,
-            **settings,
+            epochs=epochs,
+            variations=_not_changed(plan.variations, changes),
+            **changes,
         )
     return configs
+
+
+@dataclass(frozen=True)
+class Size:
+    """A data set of which no more is known than its size."""
+
+    num_samples: int
+    num_classes: int
+
+    def fingerprint(self) -> str:
+        """Nothing: the data is not there."""
+        return ""
+
+
+SIZES = {name: Size(one.training, one.classes) for name, one in paper.DATA_SETS.items()}
+SIZES["flowers-102"] = Size(6_552, 102)
+
+
+def _data_or_size(name: str, data_dir: Path | None, image_size: int | None) -> ImageData | FolderData | Size:
+    """The data set, or its size where it is not found."""
+    try:
+        return open_data(name, data_dir, image_size=image_size)
+    except DataNotFoundError:
+        if name not in SIZES:
+            raise
+        return SIZES[name]
+
+
+def _not_changed(variations: Sequence[dict[str, Any]], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The variations without what the caller sets otherwise for all of them."""
+    return [{n: v for n, v in one.items() if changes.get(n) is None} for one in variations]

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.atomic import write_whole, writing_out
+from carpediem.lab.config import LATER_FIELDS
 
 # What tables and curves cannot do without; everything else in a record may be absent.
 _CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
 _EPOCH_FIELDS = ("epoch", "iteration", "train_loss", "test_error", "seconds")
 # What a run leaves behind, in the order in which it does.
 _FILES = ("config.json", "epochs.jsonl", "done.json")
-# Fields that records of an earlier version lack, with what held then.
-_LATER_FIELDS = {"net_fingerprint": ""}
+# What held before these fields were recorded.
+_LATER_FIELDS = {"net_fingerprint": ""} | LATER_FIELDS
 # JSON knows neither NaN nor infinity: these two are null for a run that diverged, and read as NaN.
-_LOSSES = ("train_loss", "test_loss")
+_LOSSES = ("train_loss", "training_set_loss", "test_loss")
 
 
 class RecordError(ValueError):
@@ -236,7 +237,7 @@ def _check_config(config: Any, *, where: str) -> dict[str, Any]:
         raise RecordError(f"{where}: config must be an object, got {type(config).__name__}")
     if missing := [name for name in _CONFIG_FIELDS if name not in config]:
         raise RecordError(f"{where}: the configuration lacks {', '.join(missing)}")
-    return config | {name: value for name, value in _LATER_FIELDS.items() if name not in config}
+    return _LATER_FIELDS | config
 
 
 def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:

@@ -10,20 +10,17 @@ import json
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
-from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS
-from carpediem.lab.recipes import PAPER, RECIPES
-from carpediem.lab.records import RunRecord
+import numpy as np
+from numpy.typing import NDArray
 
-# The paper's choice, by its grid search: cells with other values belong to the ablations.
-DEFAULTS: dict[str, Any] = {name: PAPER[name] for name in SELECTION_OPTIONS}
-_WORDS = {
-    ("schedule", "constant"): "constant pressure",
-    ("mode", "reweight"): "loss re-weighted",
-    ("losses", "evaluate"): "losses evaluated",
-}
+from carpediem.lab.config import METHOD_OPTIONS, METHODS, SELECTION_OPTIONS
+from carpediem.lab.recipes import PAPER, recipe_of
+from carpediem.lab.records import RunRecord
+from carpediem.lab.words import told
 
 
 @dataclass(frozen=True)
@@ -129,8 +126,15 @@ class Cell:
 
     @property
     def is_default(self) -> bool:
-        """Whether every option of the method has the paper's value."""
-        return all(value == DEFAULTS.get(name, value) for name, value in self.selection)
+        """Whether every option of the method has the recipe's value, which for most is the paper's."""
+        return not self.other_options
+
+    @property
+    def other_options(self) -> list[tuple[str, Any]]:
+        """The method's options that have not the recipe's value, with the values that they have."""
+        usual = recipe_of(self.config) or PAPER
+        options = METHOD_OPTIONS.get(self.method, SELECTION_OPTIONS)
+        return [(name, v) for name, v in self.selection if name in options and v != usual.get(name, v)]
 
     @property
     def best_error(self) -> Estimate | None:
@@ -212,14 +216,14 @@ def _pairs(ours: Cell, theirs: Cell, measure: Callable[[RunRecord], float]) -> d
     return {seed: (mine[seed], other[seed]) for seed in mine if seed in other}
 
 
-def student_t(degrees: int, confidence: float = 0.95) -> float:
-    """The t with P(|T| < t) = confidence, for a whole number of degrees of freedom.
+def student_t(degrees: float, confidence: float = 0.95) -> float:
+    """The t with P(|T| < t) = confidence.
 
-    With theta = atan(t / sqrt(degrees)) that probability is a finite sum of powers of cos(theta) (Abramowitz and
-    Stegun 26.7.3 and 26.7.4), so that bisection on theta finds t to the last digits.
+    With theta = atan(t / sqrt(degrees)) that probability is the integral of cos(x)^(degrees - 1) from 0 to theta over
+    the same up to pi / 2, so that bisection on theta finds t to the last digits.
 
-    >>> round(student_t(2), 3)
-    4.303
+    >>> round(student_t(2), 3), round(student_t(2.5), 3)
+    (4.303, 3.558)
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")
@@ -232,13 +236,17 @@ def student_t(degrees: int, confidence: float = 0.95) -> float:
     return math.sqrt(degrees) * math.tan(low)
 
 
-def _within(theta: float, degrees: int) -> float:
-    cosine, odd = math.cos(theta), degrees % 2
-    term, total = cosine if odd else 1.0, 0.0
-    for power in range(odd, degrees - 1, 2):
-        total += term
-        term *= (power + 1) / (power + 2) * cosine**2
-    return 2 / math.pi * (theta + math.sin(theta) * total) if odd else math.sin(theta) * total
+@cache
+def _legendre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places and weights of a quadrature that is exact to the last digits for what is integrated here."""
+    return np.polynomial.legendre.leggauss(128)
+
+
+def _within(theta: float, degrees: float) -> float:
+    places, weights = _legendre()
+    part = theta / 2 * float(weights @ np.cos(theta / 2 * (places + 1)) ** (degrees - 1))
+    whole = math.sqrt(math.pi) / 2 * math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees + 1) / 2))
+    return part / whole
 
 
 def mean_curve(cell: Cell) -> Curve:
@@ -340,11 +348,11 @@ def cells_by_setting(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 def setting_of(config: dict[str, Any]) -> str:
     """Everything but the seed and how batches are selected, as sorted JSON."""
-    rest = {
-        name: value
-        for name, value in config.items()
-        if name not in ("method", "draws", *SELECTION_OPTIONS, "seed")
-    }
+    own, plain = recipe_of(config), recipe_of(config, of_method=False)
+    # What the recipe sets for one method parts nothing: it is how the recipe compares its methods.
+    usual = {name: plain[name] for name in own if config.get(name) == own[name]}
+    selected = ("method", "draws", *SELECTION_OPTIONS, "seed")
+    rest = {name: usual.get(name, value) for name, value in config.items() if name not in selected}
     return json.dumps(rest, sort_keys=True)
 
 
@@ -356,7 +364,8 @@ def without_warm_up(cell: Cell) -> str:
 def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     """How this run selects batches: its method, draws and the options that its method reads."""
     options = METHOD_OPTIONS.get(config["method"], SELECTION_OPTIONS)
-    return tuple((name, config.get(name, DEFAULTS.get(name))) for name in ("method", "draws", *options))
+    usual = recipe_of(config) or PAPER
+    return tuple((name, config.get(name, usual.get(name))) for name in ("method", "draws", *options))
 
 
 def diverged(runs: Iterable[RunRecord]) -> list[str]:
@@ -380,11 +389,10 @@ def method_name(cell: Cell, among: Iterable[Cell], *, with_draws: bool = True) -
     """
     details = []
     kinds = {other.draws for other in among}
-    usual = RECIPES.get(cell.config["recipe"], {}).get("draws", cell.draws)
+    usual = recipe_of(cell.config).get("draws", cell.draws)
     if with_draws and (len(kinds) > 1 or cell.draws not in (None, usual)):
         details.append(draws_name(cell.method, cell.draws))
-    odd = [(name, value) for name, value in cell.selection if value != DEFAULTS.get(name, value)]
-    details += [_WORDS.get((n, v)) or f"{n} {in_words(v)}" for n, v in odd]
+    details += [told(name, value) for name, value in cell.other_options]
     name = METHODS.get(cell.method, cell.method)
     return f"{name} ({', '.join(details)})" if details else name
 
@@ -403,7 +411,7 @@ def draws_name(method: str, draws: str | None) -> str:
 def baselines(cells: Iterable[Cell]) -> list[Cell]:
     """The Random Batch cells among these, first the one that the recipe itself would run."""
     found = [cell for cell in cells if cell.method == "random"]
-    return sorted(found, key=lambda cell: cell.draws != RECIPES.get(cell.config["recipe"], {}).get("draws"))
+    return sorted(found, key=lambda cell: cell.draws != recipe_of(cell.config).get("draws"))
 
 
 def baseline_of(cell: Cell, among: Iterable[Cell]) -> Cell | None:
@@ -416,15 +424,6 @@ def _epochs(run: RunRecord) -> list[dict[str, Any]]:
     if not run.epochs:
         raise ValueError(f"run {run.hash} has no finished epoch")
     return run.epochs
-
-
-def in_words(value: Any) -> str:
-    """A setting's value as people write it.
-
-    >>> in_words(100.0), in_words("crop-flip")
-    ('100', 'crop-flip')
-    """
-    return format(value, ".10g") if _is_number(value) else str(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -28,6 +28,12 @@ class RunFolder:
         self.folder = folder
         self._lock = FolderLock(folder)
 
+    @staticmethod
+    def of(config: RunConfig, runs: Path) -> RunFolder:
+        """The folder of a run among all of a study's: one that is there under any of its names, else by its hash."""
+        there = (runs / name for name in config.names if (runs / name).is_dir())
+        return RunFolder(next(there, runs / config.hash))
+
     @property
     def done(self) -> bool:
         """Whether the run has finished."""

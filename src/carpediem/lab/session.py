@@ -6,11 +6,13 @@ import json
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
 from carpediem.lab.atomic import write_whole
+from carpediem.lab.config import RunConfig
 from carpediem.lab.curves import terminal_curves, write_curves
 from carpediem.lab.dropout_tables import is_tested_with_dropout
 from carpediem.lab.folder_news import News
@@ -18,12 +20,14 @@ from carpediem.lab.groups import by_warm_up
 from carpediem.lab.plans import is_of_plan, plan_called
 from carpediem.lab.progress import StudyProgress
 from carpediem.lab.ray_cluster import RayCluster
-from carpediem.lab.records import read_runs
+from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.results import diverged
+from carpediem.lab.runfolder import RunFolder
 from carpediem.lab.study import Study
-from carpediem.lab.table import Table, render_markdown, render_text
+from carpediem.lab.table import Column, Table, Value, render_markdown, render_text
 from carpediem.lab.tables import summary_tables
 from carpediem.lab.tensorboard import write_events
+from carpediem.lab.words import in_words
 
 
 def train_and_show(
@@ -31,18 +35,20 @@ def train_and_show(
     *,
     device: str,
     data_dir: Path | None,
+    tables: Callable[[list[RunRecord]], list[Table]] = summary_tables,
     side_by_side: int | None = None,
     tensorboard: bool = False,
     as_json: bool = False,
     cluster: RayCluster | None = None,
 ) -> None:
-    """Trains the runs that are not done; prints the table, the curves and where everything lies.
+    """Trains the runs that are not done; prints the tables, the curves and where everything lies.
 
     Args:
         device: cpu or cuda.
+        tables: makes the tables of these runs.
         cluster: where to train; by default in this process.
     """
-    folder, asked_for = study.folder, {config.hash for config in study.configs}
+    folder, asked_for = study.folder, {name for config in study.configs for name in config.names}
     if not study.own:
         if as_json:
             print(json.dumps({"folder": str(folder), "tables": []}, indent=2))
@@ -62,7 +68,7 @@ def train_and_show(
         def on_news(news: News) -> None:
             progress.show(news)
             if tensorboard and not news.is_warm_up:
-                write_events(folder / "runs" / news.configs[0].hash)
+                write_events(RunFolder.of(news.configs[0], folder / "runs").folder)
 
         if cluster is None:
             study.train(
@@ -92,15 +98,15 @@ def train_and_show(
             "them in another folder",
             file=sys.stderr,
         )
-    tables = summary_tables(records)
+    made = tables(records)
     finished = [record for record in records if record.finished]
     # Shown before anything is written, which a folder that is no longer writable would prevent.
     if as_json:
-        print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in tables]}, indent=2))
+        print(json.dumps({"folder": str(folder), "tables": [table.to_dict() for table in made]}, indent=2))
     elif not finished:  # where other processes train all of the runs
         print(f"no run has finished yet; other processes train them in {folder}")
     else:
-        for table in tables:
+        for table in made:
             print(table_text(table))
         for sentence in diverged(records):
             print(f"note: {sentence}", file=sys.stderr)
@@ -109,7 +115,7 @@ def train_and_show(
         for record in finished:
             write_events(folder / "runs" / record.hash)
     figures = write_curves(everything, folder / "figures", formats=("png",)) if finished else []
-    whole = summary_tables(everything)
+    whole = tables(everything)
     write_whole(folder / "tables.md", "\n".join(render_markdown(table) for table in whole))
     if as_json or not finished:
         return
@@ -136,33 +142,73 @@ def _of_other_code(study: Study) -> list[str]:
     return found
 
 
-def list_studies(folders: dict[str, Path], *, as_json: bool = False) -> None:
+def list_studies(folders: dict[str, Path], published: Sequence[Path] = (), *, as_json: bool = False) -> None:
     """Prints studies of the paper: of each data set, how many of the runs for three seeds are done.
 
     Args:
         folders: where each study lies, by its name.
+        published: folders of published runs, which count wherever they belong.
     """
+    shown = read_runs(*published, damage=[]) if published else []
     rows = []
     for name, folder in folders.items():
         plan, runs = plan_called(name), read_runs(folder) if (folder / "runs").is_dir() else []
+        here = {run.hash for run in runs}
         for data in plan.datasets:
             there = [run for run in runs if run.config["data"] == data]
-            done = [run.finished for run in there if is_of_plan(run, plan)]
-            counts = {"runs": 3 * plan.runs_per_seed, "done": sum(done), "unfinished": len(done) - sum(done)}
-            counts["others"] = len(there) - len(done)
+            of_plan = [run for run in there if is_of_plan(run, plan)]
+            also = [run for run in shown if run.config["data"] == data and is_of_plan(run, plan)]
+            counts = {
+                "runs": 3 * plan.runs_per_seed,
+                "done": sum(run.finished for run in of_plan),
+                "published": sum(run.finished for run in also if run.hash not in here),
+                "unfinished": sum(not run.finished for run in of_plan),
+                "others": len(there) - len(of_plan),
+            }
             rows.append({"name": name, "shows": plan.shows, "data": data, "folder": str(folder)} | counts)
     if as_json:
         print(json.dumps(rows, indent=2))
         return
     for row in rows:
-        begun = f", {row['unfinished']} unfinished" if row["unfinished"] else ""
-        begun += f", {row['others']} of other settings" if row["others"] else ""
+        more = f", {row['published']} more published" if row["published"] else ""
+        more += f", {row['unfinished']} unfinished" if row["unfinished"] else ""
+        more += f", {row['others']} of other settings" if row["others"] else ""
         print(
-            f"{row['name']:<18} {row['shows']:<25} {row['data']:<12} {row['done']} of {row['runs']} runs done{begun}"
+            f"{row['name']:<20} {row['shows']:<24} {row['data']:<12} {row['done']} of {row['runs']} runs done{more}"
         )
     (place, *others) = folders.values()
-    where = place.parent if others else place
-    print(f"counted in {where} alone; carpediem reproduce NAME --datasets DATA trains what is missing")
+    where = f"in {place.parent if others else place}" + (" and results" if published else "")
+    print(f"counted {where}; three seeds are meant, and more count too")
+    print(
+        "carpediem reproduce NAME --datasets DATA trains what is missing; carpediem paper shows the paper's tables"
+    )
+
+
+def show_configs(configs: Sequence[RunConfig], *, as_json: bool = False) -> None:
+    """Prints what would be trained: the settings that all runs share, then what each has of its own."""
+    if as_json:
+        print(json.dumps([{"run": _name(config), **config.to_dict()} for config in configs], indent=2))
+        return
+    settings = [config.to_dict() for config in configs]
+    shared = [name for name in settings[0] if all(one[name] == settings[0][name] for one in settings)]
+    own = [name for name in settings[0] if name not in shared]
+    print(f"{len(configs)} {'run' if len(configs) == 1 else 'runs'} would be trained, all with")
+    for name in shared:
+        print(f"  {name:<20} {in_words(settings[0][name])}")
+    columns = (Column("run", "Run"), *(Column(name, name) for name in own))
+    rows: list[tuple[Value, ...]] = [
+        (_name(config), *(in_words(one[name]) for name in own))
+        for config, one in zip(configs, settings, strict=True)
+    ]
+    print("and each with")
+    print(table_text(Table("", "", columns, rows)))
+    if any(not config.data_fingerprint for config in configs):
+        print("note: the data is not here; a run's name is known where it is", file=sys.stderr)
+
+
+def _name(config: RunConfig) -> str | None:
+    """What the run will be called; unknown without the data."""
+    return config.hash if config.data_fingerprint else None
 
 
 def table_text(table: Table) -> str:

@@ -42,6 +42,8 @@ class Study:
         configs: the runs; one that the folder holds as done is not trained again.
         name: what the study is called.
         test_dropout: whether every epoch is also tested with dropout left on.
+        training_loss_every: after how many epochs the loss over the whole training set is recorded, and after the
+            last; 0 never.
 
     Attributes:
         own: the runs that are trained here: all of them, but for a `share`.
@@ -49,9 +51,16 @@ class Study:
     """
 
     def __init__(
-        self, folder: Path, configs: Iterable[RunConfig], *, name: str = "study", test_dropout: bool = False
+        self,
+        folder: Path,
+        configs: Iterable[RunConfig],
+        *,
+        name: str = "study",
+        test_dropout: bool = False,
+        training_loss_every: int = 0,
     ) -> None:
-        self.folder, self.name, self.test_dropout = folder, name, test_dropout
+        self.folder, self.name = folder, name
+        self.test_dropout, self.training_loss_every = test_dropout, training_loss_every
         self.configs = list({config.hash: config for config in configs}.values())
         self.own = self.configs
         self.command = ["carpediem", *sys.argv[1:]]
@@ -64,7 +73,7 @@ class Study:
 
     def pending(self) -> list[RunConfig]:
         """The runs that are to be trained here and are not done."""
-        return [c for c in self.own if not RunFolder(self.folder / "runs" / c.hash).done]
+        return [c for c in self.own if not RunFolder.of(c, self.folder / "runs").done]
 
     def train(
         self,
@@ -111,7 +120,15 @@ class Study:
                 self._write_description()
             with _threads_for(group[0].net):
                 for configs in waves(group, at_once):
-                    wave = Wave(configs, source, network, self.folder, on_epoch=on_epoch, complain=complain)
+                    wave = Wave(
+                        configs,
+                        source,
+                        network,
+                        self.folder,
+                        training_loss_every=self.training_loss_every,
+                        on_epoch=on_epoch,
+                        complain=complain,
+                    )
                     wave.train(at_once)
 
     def _checked_data(self, config: RunConfig, data_dir: Path | None) -> ImageData | FolderData:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 # One name for ever, so that writing again replaces the file. TensorBoard looks for "tfevents" in it.
 _FILE = "events.out.tfevents.0000000000.carpediem"
 _SCALARS = {
-    "train_loss": "loss/train",
+    "train_loss": "loss/drawn",
+    "training_set_loss": "loss/training_set",
     "test_loss": "loss/test",
+    "training_set_error": "error/training_set",
     "test_error": "error/test",
     "learning_rate": "schedule/learning_rate",
     "pressure": "schedule/pressure",

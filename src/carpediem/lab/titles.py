@@ -9,13 +9,11 @@ from typing import Any
 
 from carpediem.lab.analysis import paper
 from carpediem.lab.config import SELECTION_OPTIONS
-from carpediem.lab.recipes import RECIPES, departures
-from carpediem.lab.results import Cell, in_words
+from carpediem.lab.recipes import departures, plain_network, recipe_of
+from carpediem.lab.results import Cell
+from carpediem.lab.words import joined, told
 
 _TOLD_ELSEWHERE = ("iterations", "draws", *SELECTION_OPTIONS)
-# What goes with the data and the network there.
-_OPEN = {"fine-tuning": ("iterations", "weights", "image_size", "normalisation")}
-_WORDS = {"warm_up": "warm-up"}
 
 
 def recipe_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
@@ -28,22 +26,9 @@ def recipe_title(config: dict[str, Any], *, but: Iterable[str] = ()) -> str:
     ('paper', 'paper with dropout 0')
     """
     name = str(config["recipe"])
-    passed = {*_TOLD_ELSEWHERE, *_OPEN.get(name, ()), *but}
-    settings = [key for key in RECIPES.get(name, {}) if key not in passed]
+    settings = [key for key in recipe_of(config) if key not in {*_TOLD_ELSEWHERE, *but}]
     changed = [told(key, value) for key, value in departures(config, settings).items()]
-    if not changed:
-        return name
-    *others, last = changed
-    return f"{name} with {', '.join(others)} and {last}" if others else f"{name} with {last}"
-
-
-def told(key: str, value: Any) -> str:
-    """A setting and its value.
-
-    >>> told("batch_size", 64), told("warm_up", 15)
-    ('batch size 64', 'warm-up 15')
-    """
-    return f"{_WORDS.get(key, key.replace('_', ' '))} {in_words(value)}"
+    return f"{name} with {joined(changed)}" if changed else name
 
 
 def data_title(name: str) -> str:
@@ -52,18 +37,23 @@ def data_title(name: str) -> str:
 
 
 def network_title(name: str) -> str:
-    """The network as the paper writes it."""
-    return paper.NETWORKS.get(name, name)
+    """The network as the paper writes it, and whether it is that of the authors' code.
+
+    >>> network_title("resnet-50"), network_title("resnet-50-released")
+    ('ResNet (L=50)', 'ResNet (L=50), released code')
+    """
+    plain = plain_network(name)
+    return paper.NETWORKS.get(plain, plain) + (", released code" if plain != name else "")
+
+
+def optimizer_title(name: str) -> str:
+    """The optimizer as the paper writes it."""
+    return paper.OPTIMIZERS.get(name, name)
 
 
 def setting_parts(config: dict[str, Any]) -> tuple[str, str, str]:
     """Data, network and optimizer, each as the paper writes it."""
-    optimizer = config["optimizer"]
-    return (
-        data_title(config["data"]),
-        network_title(config["net"]),
-        paper.OPTIMIZERS.get(optimizer, optimizer),
-    )
+    return data_title(config["data"]), network_title(config["net"]), optimizer_title(config["optimizer"])
 
 
 def setting_title(config: dict[str, Any]) -> str:
@@ -105,5 +95,4 @@ def setting_name(config: dict[str, Any]) -> str:
 
 def _own_length(config: dict[str, Any]) -> int | None:
     """The iterations, where they are known and not those of the recipe."""
-    is_open = "iterations" in _OPEN.get(str(config["recipe"]), ())
-    return None if is_open else departures(config, ["iterations"]).get("iterations")
+    return departures(config, ["iterations"]).get("iterations") if recipe_of(config) else None

@@ -66,6 +66,7 @@ class Wave:
     Args:
         configs: the runs; they differ in seed and in how batches are selected.
         folder: where `runs/` and `warm-ups/` lie.
+        training_loss_every: after how many epochs the whole training set is evaluated, and after the last; 0 never.
         on_epoch: told of every finished epoch.
         complain: told of what is passed over, such as a damaged checkpoint.
     """
@@ -77,12 +78,14 @@ class Wave:
         network: Network,
         folder: Path,
         *,
+        training_loss_every: int = 0,
         on_epoch: OnEpoch,
         complain: Callable[[str], None],
     ) -> None:
         self._at_once = 1
         self._writer = ThreadPoolExecutor(1) if network.device.type == "cuda" else None
         self.configs, self.data, self.network, self.folder = configs, data, network, folder
+        self._every = training_loss_every
         self._on_epoch, self._complain = on_epoch, complain
 
     def train(self, at_once: int) -> None:
@@ -123,7 +126,7 @@ class Wave:
         return state
 
     def _run_folder(self, config: RunConfig) -> RunFolder:
-        return RunFolder(self.folder / "runs" / config.hash)
+        return RunFolder.of(config, self.folder / "runs")
 
     def _training(self, configs: list[RunConfig], folder: RunFolder, until: int) -> Training:
         device, data = self.network.device, self.data
@@ -203,8 +206,17 @@ class Wave:
             self._step_all(active, tracks, steps)
             for training in active:
                 self._tick(training, begin)
-            for training, count, tested in zip(active, steps, self._test_all(active, tracks), strict=True):
-                self._write(training, training.learner.end_epoch(count) | tested, beside=len(active))
+            tested = self._evaluate(active, tracks, test=True)
+            found = [
+                training.learner.end_epoch(count) | result
+                for training, count, result in zip(active, steps, tested, strict=True)
+            ]
+            due = [n for n, training in enumerate(active) if self._is_due(training)]
+            of_training = self._evaluate([active[n] for n in due], [tracks[n] for n in due], test=False)
+            for n, evaluated in zip(due, of_training, strict=True):
+                found[n] |= evaluated
+            for training, record in zip(active, found, strict=True):
+                self._write(training, record, beside=len(active))
             going = [(a, t) for a, t in zip(active, tracks, strict=True) if not a.finished]
             active, tracks = [a for a, _ in going], [t for _, t in going]
 
@@ -219,11 +231,17 @@ class Wave:
         for track in tracks:
             track.wait()
 
-    def _test_all(self, active: list[Training], tracks: list[Track]) -> list[dict[str, Any]]:
+    def _is_due(self, training: Training) -> bool:
+        """Whether the training set is evaluated after this epoch."""
+        epoch, last = training.learner.epoch, training.config.epochs(self.data.num_samples)
+        return self._every > 0 and (epoch % self._every == 0 or epoch == last)
+
+    def _evaluate(self, active: list[Training], tracks: list[Track], *, test: bool) -> list[dict[str, Any]]:
+        """The loss and error of each on the test or the training set; the time counts as evaluation alone."""
         begin, evaluations = time.perf_counter(), []
         for training, track in zip(active, tracks, strict=True):
             with track.beside():
-                evaluations.append(training.learner.evaluate(track.test_part))
+                evaluations.append(training.learner.evaluate(track.test_part, test=test))
         for training, track in zip(active, tracks, strict=True):
             track.wait()
             training.seconds_with_evaluation += time.perf_counter() - begin

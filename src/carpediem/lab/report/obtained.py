@@ -11,7 +11,7 @@ from typing import Any
 
 from carpediem.lab.config import METHOD_OPTIONS
 from carpediem.lab.plans import DRAW_SUFFIXES, PLANS, is_of_plan
-from carpediem.lab.recipes import OPTIONS, RECIPES, departures
+from carpediem.lab.recipes import OPTIONS, departures, recipe_of
 from carpediem.lab.results import Cell, method_name
 
 _SUFFIX = {
@@ -71,7 +71,7 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     words += ["--recipe", str(config["recipe"]), "--optimizer", str(config["optimizer"])]
     words += _changed(config, OPTIONS)
     starts_anew = config.get("weights") is None and ":" not in str(config["net"])
-    if starts_anew and RECIPES.get(config["recipe"], {}).get("weights") is not None:
+    if starts_anew and recipe_of(config).get("weights") is not None:
         words += ["--weights", "none"]
     variations: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
@@ -111,7 +111,7 @@ def _by_seeds(cells: Sequence[Cell]) -> dict[tuple[int, ...], list[str]]:
 
 
 def _method(cell: Cell) -> str:
-    usual = RECIPES.get(cell.config["recipe"], {}).get("draws")
+    usual = recipe_of(cell.config).get("draws")
     if cell.draws in (None, usual):
         return cell.method
     return cell.method + (_SUFFIX.get((cell.method, cell.draws)) or _SUFFIX[("", cell.draws)])
