@@ -2,15 +2,15 @@
 
 import hashlib
 
-from carpediem.lab.recipes import recipe
+from carpediem.lab.recipes import recipe_of
 from carpediem.lab.records import RunRecord
 
 SETTING = {"recipe": "paper", "data": "cifar10", "net": "resnet-50", "optimizer": "momentum"}
 
 
 def run(method, seed, errors, *, done=True, seconds=10.0, **config):
-    chosen = SETTING | config
-    config = recipe(chosen["recipe"]) | chosen | {"method": method, "seed": seed}
+    chosen = SETTING | config | {"method": method, "seed": seed}
+    config = recipe_of(chosen) | chosen
     epochs = [
         {
             "epoch": n,
