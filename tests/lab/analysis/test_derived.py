@@ -5,6 +5,7 @@ import pytest
 from carpediem.lab.analysis.comparisons import Measured
 from carpediem.lab.analysis.derived import DERIVED, derived_data
 from lab.analysis.claim_makers import DENSENET, runs
+from lab.record_makers import run
 
 
 def derived(*stated):
@@ -84,3 +85,13 @@ def test_runs_give_their_own_reduction_over_the_seeds_that_both_have():
     assert found.ours(Measured([])) == ()
     data = derived_data(found, Measured(records))
     assert (data["settings"], data["ours"], data["agrees"]) == (3, [-25.0, 40.0], True)
+
+
+def test_the_time_saved_is_our_own_where_the_papers_fine_tuning_was_run():
+    own = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121"}
+    records = [run("random", seed, [*[40] * 48, 30, 20], seconds=10.0, **own) for seed in (0, 1)]
+    records += [run("recency", seed, [*[40] * 23, 20, *[30] * 26], seconds=10.0, **own) for seed in (0, 1)]
+    found = derived("24.6")
+    assert found.ours(Measured(records)) == (pytest.approx(100 * (50 - 24) / 50),)
+    never = [run("recency", seed, [40] * 50, seconds=10.0, **own) for seed in (0, 1)]
+    assert found.ours(Measured(records[:2] + never)) == ()
