@@ -60,7 +60,7 @@ def test_every_number_of_every_epoch_is_there_by_iteration(run_dir):
     assert file.parent == run_dir / "tensorboard"
     events = read(file)
     for tag, name in {
-        "loss/train": "train_loss",
+        "loss/drawn": "train_loss",
         "error/test": "test_error",
         "selection/distinct": "distinct",
     }.items():
@@ -104,14 +104,14 @@ def test_writing_again_replaces_what_was_written(run_dir):
     assert first == second
     assert [path.name for path in second.parent.iterdir()] == [second.name]
     assert sorted(path.name for path in run_dir.iterdir()) == ["config.json", "epochs.jsonl", "tensorboard"]
-    assert [event.step for event in read(second).Scalars("loss/train")] == [22, 44, 66, 88, 110, 132]
+    assert [event.step for event in read(second).Scalars("loss/drawn")] == [22, 44, 66, 88, 110, 132]
 
 
 def test_times_are_the_runs_own(run_dir):
     finished = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     for text in (finished.isoformat(), "2026-01-02T03:04:05Z"):
         (run_dir / "done.json").write_text(json.dumps({"finished": text}))
-        times = [event.wall_time for event in read(write_events(run_dir)).Scalars("loss/train")]
+        times = [event.wall_time for event in read(write_events(run_dir)).Scalars("loss/drawn")]
         assert times == pytest.approx([finished.timestamp() - 12 + 3 * (n + 1) for n in range(4)])
 
 
@@ -119,7 +119,7 @@ def test_a_run_with_the_least_that_a_record_must_have_is_written(run_dir):
     needed = ("epoch", "iteration", "train_loss", "test_error", "seconds")
     write_epochs(run_dir, 2, lambda row: {name: row[name] for name in needed})
     events = read(write_events(run_dir))
-    assert events.Tags()["scalars"] == ["loss/train", "error/test", "time/training"]
+    assert events.Tags()["scalars"] == ["loss/drawn", "error/test", "time/training"]
     (run_dir / "epochs.jsonl").unlink()
     assert read(write_events(run_dir)).Tags()["scalars"] == []
 

@@ -12,7 +12,7 @@ OWN = recipe("paper") | {"recipe": "paper", "data": "cifar10", "net": "resnet-50
         ({}, "paper"),
         ({"dropout": 0.0}, "paper with dropout 0"),
         ({"batch_size": 64, "warm_up": 3, "decay": "none"}, "paper with batch size 64, decay none and warm-up 3"),
-        ({"image_size": 64, "normalisation": "imagenet"}, "paper with normalisation imagenet and image size 64"),
+        ({"image_size": 64, "normalisation": "imagenet"}, "paper with normalisation imagenet and images of 64 px"),
         ({"pressure": 7.0, "draws": "systematic", "iterations": 5}, "paper"),  # told elsewhere
     ],
 )  # fmt: skip
@@ -26,11 +26,14 @@ def test_settings_may_be_passed_over_and_a_recipe_or_a_setting_may_be_unknown():
     assert recipe_title({"recipe": "paper"}) == "paper"
 
 
-def test_fine_tuning_leaves_to_the_data_what_goes_with_it():
-    own = OWN | recipe("fine-tuning") | {"recipe": "fine-tuning"}
-    own |= {"weights": "imagenet", "image_size": 224, "iterations": 100}
-    assert config_title(own) == "CIFAR-10, ResNet (L=50), SGD, recipe fine-tuning"
+def test_fine_tuning_names_what_differs_from_the_study_of_its_data():
+    named = {"recipe": "fine-tuning", "data": "flowers-102", "net": "efficientnet-lite0"}
+    own = OWN | recipe("fine-tuning", data="flowers-102", net="efficientnet-lite0") | named
+    assert config_title(own) == "Flowers-102, EfficientNet-Lite0, SGD, recipe fine-tuning"
     assert recipe_title(own | {"dropout": 0.5}) == "fine-tuning with dropout 0.5"
+    assert recipe_title(own | {"image_size": 48}) == "fine-tuning with images of 48 px"
+    assert recipe_title(own | {"weights": None}) == "fine-tuning with random first weights"
+    assert config_title(own | {"iterations": 2_448}).endswith("recipe fine-tuning, 2,448 iterations")
 
 
 def test_a_title_names_the_length_where_it_is_not_the_recipes():
