@@ -95,11 +95,10 @@ class Study:
             complain: told of what is passed over, such as a damaged checkpoint.
         """
         device = torch.device(device)
-        if device.type == "cuda":
-            torch.backends.cudnn.benchmark = True
-            torch.set_float32_matmul_precision("high")
         at_once = side_by_side or SIDE_BY_SIDE.get(device.type, 1)
         for group in by_setting(self.pending()):
+            if device.type == "cuda":
+                _choose_arithmetic(group[0].precision)
             data = self._checked_data(group[0], data_dir)
             self._check_net(group[0])
             source = place(data, group[0].normalisation, device)
@@ -154,6 +153,13 @@ class Study:
             old = _read_description(path)
             runs = sorted(set(old.get("runs", [])) | {c.hash for c in self.configs})
             write_json(path, {"name": self.name, "command": self.command, "runs": runs})
+
+
+def _choose_arithmetic(precision: str) -> None:
+    """Lets a CUDA device choose its kernels; float32 is float32, as in the paper, and not TF32."""
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = precision != "float32"
+    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
 
 
 @contextmanager
