@@ -139,8 +139,8 @@ LastBatch = Annotated[
 ImageSize = Annotated[
     int | None,
     typer.Option(
-        help="Side to which image files are brought, in pixels. [default: the recipe's, else 256 for mit67 and food100, "
-        "224 for others]",
+        help="Side to which image files are brought, in pixels. [default: the recipe's, else 256 for mit67 and "
+        "food100, 224 for others]",
         min=8,
     ),
 ]
