@@ -8,9 +8,15 @@ from carpediem.lab.records import RunRecord
 SETTING = {"recipe": "paper", "data": "cifar10", "net": "resnet-50", "optimizer": "momentum"}
 
 
-def run(method, seed, errors, *, done=True, seconds=10.0, **config):
+def run(method, seed, errors, *, done=True, seconds=10.0, fields=None, **config):
+    """A run with these test errors, epoch by epoch.
+
+    Args:
+        fields: what each epoch's record holds besides: one for all of them, or a list.
+    """
     chosen = SETTING | config | {"method": method, "seed": seed}
     config = recipe_of(chosen) | chosen
+    more = fields if isinstance(fields, list) else [fields or {}] * len(errors)
     epochs = [
         {
             "epoch": n,
@@ -19,6 +25,7 @@ def run(method, seed, errors, *, done=True, seconds=10.0, **config):
             "test_error": e,
             "seconds": seconds * (n + 1),
         }
+        | more[n]
         for n, e in enumerate(errors)
     ]
     name = hashlib.sha256(str(config).encode()).hexdigest()[:12]

@@ -3,9 +3,11 @@
 import hashlib
 
 import numpy as np
+import pytest
 
+from carpediem.core.shapes import window_shapes
+from carpediem.core.uncertainty import index_level, window_uncertainty
 from carpediem.lab.figure_data import (
-    grid_searches,
     index_comparison,
     index_epochs,
     loss_distributions,
@@ -68,56 +70,19 @@ def test_equal_uncertainties_have_one_quantised_index_and_many_ranks():
     assert found.quantised.tolist() == [0, 8, 10]
 
 
-def grid(*points, warm_up=2):
-    return [
-        run("recency", seed, errors=(9.0, error), pressure=s, window=q, schedule="decayed", warm_up=warm_up)
-        for s, q, error in points
-        for seed in (0, 1)
-    ]
-
-
-def test_a_grid_holds_the_points_that_were_run():
-    records = [*grid((10.0, 5, 4.0), (100.0, 5, 3.0)), *grid((10.0, 15, 6.0), warm_up=15), run("random")]
-    records.append(run("recency", pressure=1000.0, window=5, schedule="decayed", done=False))
-    records.append(run("recency", pressure=1000.0, window=5, schedule="constant"))
-    (search,) = grid_searches(group_cells(records))
-    assert (search.pressures, search.windows) == ((10.0, 100.0), (5, 15))
-    assert {point: estimate.mean for point, estimate in search.errors.items()} == {
-        (10.0, 5): 4.0,
-        (10.0, 15): 6.0,
-        (100.0, 5): 3.0,
-    }
-    assert search.best == [(100.0, 5)]
-    assert search.random.mean == 5.0
-    assert search.warm_ups == (2, 15)
-    assert "warm-up" not in search.title
-
-
-def test_a_grid_of_one_warm_up_names_it():
-    (search,) = grid_searches(group_cells(grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15)))
-    assert search.title.endswith("with warm-up 15")
-
-
-def test_a_point_of_a_grid_has_the_warm_up_of_the_others():
-    records = grid((10.0, 5, 4.0), (100.0, 5, 3.0), warm_up=15)
-    records += [
-        run("recency", seed, errors=(9.0, 2.0), pressure=100.0, window=5, schedule="decayed", warm_up=2)
-        for seed in range(5)
-    ]
-    (search,) = grid_searches(group_cells(records))
-    assert search.errors[100.0, 5].mean == 3.0
-    # Where both have as many points, one warm-up gives them all: that with more runs.
-    (search,) = grid_searches(group_cells([*records, *grid((10.0, 5, 5.0))]))
-    assert {point: error.mean for point, error in search.errors.items()} == {(10.0, 5): 5.0, (100.0, 5): 2.0}
-
-
-def test_several_points_may_be_the_best():
-    (search,) = grid_searches(group_cells(grid((1.0, 5, 4.0), (1.0, 15, 4.0), (10.0, 5, 4.5))))
-    assert search.best == [(1.0, 5), (1.0, 15)]
-
-
-def test_a_single_point_is_no_grid():
-    assert grid_searches(group_cells(grid((10.0, 5, 4.0)))) == []
+@pytest.mark.parametrize("samples", [50_000, 60_000, 1_281_167])
+@pytest.mark.parametrize(
+    ("window", "classes"), [(5, 10), (10, 8), (10, 10), (10, 100), (15, 10), (15, 100), (15, 27)]
+)
+def test_the_index_is_that_of_the_uncertainty_before_the_record_rounded_it(window, classes, samples):
+    shapes = [counts for counts in window_shapes(window).counts if len(counts) <= classes]
+    exact = np.unique([window_uncertainty(counts, classes) for counts in shapes])
+    recorded = np.unique([round(float(value), 12) for value in exact])
+    counts = [1] * (len(recorded) - 1) + [samples - len(recorded) + 1]
+    pairs = [[float(value), count] for value, count in zip(recorded, counts, strict=True)]
+    found = index_comparison(run("recency", epoch_fields=({}, {"uncertainty_counts": pairs})), 1)
+    assert found.num_samples == samples
+    assert set(found.quantised) == set(index_level(exact, samples))
 
 
 def trails(uncertainty, deviation, drawn=None):

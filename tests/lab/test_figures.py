@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from carpediem.cli import app
 from carpediem.lab import figures
+from carpediem.lab.analysis.measures import EARLY, LATE, epoch_at
 from carpediem.lab.drawing import (
     COLOURS,
     SPARE_COLOURS,
@@ -18,12 +19,13 @@ from carpediem.lab.drawing import (
     plain_and_varied,
     style,
 )
-from carpediem.lab.figure_data import grid_searches, index_comparison, loss_distributions
+from carpediem.lab.figure_data import index_comparison, loss_distributions
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
-from carpediem.lab.figure_losses import loss_figure, some_epochs
+from carpediem.lab.figure_losses import loss_figure
 from carpediem.lab.figure_trails import OF_MANY, OF_REST, OF_TEN, trails_figure
 from carpediem.lab.figures import write_figures
+from carpediem.lab.grid_data import grid_searches
 from carpediem.lab.records import RunRecord, read_runs
 from carpediem.lab.results import group_cells
 from carpediem.lab.samples import GALLERY, TRAILS, Trails, read_gallery, read_samples, read_trails, run_folder
@@ -93,8 +95,11 @@ def test_figures_are_left_out_where_the_records_do_not_hold_them(study, tmp_path
 def test_the_lines_of_figure_4_are_the_shares_of_the_records(study):
     (cells,) = comparable(read_runs(study))
     figure = loss_figure(cells)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Epoch 3", "Epoch 4", "Epoch 5"]
-    for axes, epoch in zip(figure.axes, (2, 3, 4), strict=True):
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "Epoch 2 of 5 (30%)",
+        "Epoch 4 of 5 (70%)",
+    ]
+    for axes, epoch in zip(figure.axes, (1, 3), strict=True):
         for line, one in zip(axes.get_lines(), loss_distributions(cells), strict=True):
             np.testing.assert_allclose(line.get_ydata(), 100 * one.shares[epoch])
     assert_inside(figure)
@@ -102,9 +107,9 @@ def test_the_lines_of_figure_4_are_the_shares_of_the_records(study):
 
 def test_no_panel_of_figure_4_cuts_its_lines(study):
     (cells,) = comparable(read_runs(study))
-    for run in (run for cell in cells for run in cell.runs):  # in the last epoch all draws have one loss
-        counts = run.epochs[-1]["loss_histogram"]["counts"]
-        run.epochs[-1]["loss_histogram"]["counts"] = [sum(counts), *([0] * (len(counts) - 1))]
+    for run in (run for cell in cells for run in cell.runs):  # in the later epoch all draws have one loss
+        counts = run.epochs[3]["loss_histogram"]["counts"]
+        run.epochs[3]["loss_histogram"]["counts"] = [sum(counts), *([0] * (len(counts) - 1))]
     figure = loss_figure(cells)
     assert all(axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= 100 for axes in figure.axes)
 
@@ -112,8 +117,8 @@ def test_no_panel_of_figure_4_cuts_its_lines(study):
 def test_figure_3_draws_both_indices(study):
     run = next(run for run in read_runs(study) if run.config["method"] == "recency")
     figure = index_figure(run, "Recency Bias (systematic draws)")
-    for axes, epoch in zip(figure.axes, some_epochs(5, 2), strict=True):
-        found = index_comparison(run, epoch)
+    for axes, share in zip(figure.axes, (EARLY, LATE), strict=True):
+        found = index_comparison(run, epoch_at(5, share))
         np.testing.assert_allclose(axes.get_lines()[-1].get_ydata(), found.quantised)
         spans = [path.vertices[:, 1].tolist() for path in axes.collections[0].get_paths()]
         assert spans == [[a - 1, b] for a, b in zip(found.first_rank, found.last_rank, strict=True)]
@@ -177,7 +182,7 @@ def test_figures_2_and_3_name_the_draws_where_there_are_both_and_prefer_recency_
 ):
     drawn = []
     monkeypatch.setattr(figures, "trails_figure", lambda run, method, *_: drawn.append(method))
-    monkeypatch.setattr(figures, "index_figure", lambda run, method: drawn.append(method))
+    monkeypatch.setattr(figures, "index_figure", lambda run, method: drawn.append(method) or new_figure(1, 1))
     runs = read_runs(study)
     others = [replace(run, hash=run.hash[::-1], config=run.config | {"draws": "independent"}) for run in runs]
     write_figures(runs + others, [study], tmp_path, formats=["png"])
@@ -256,7 +261,7 @@ def test_a_class_of_figure_2_has_one_colour_in_all_strips_and_is_named_with_it(c
 
 def point(pressure, window, error, method="recency"):
     config = CONFIG | {"method": method, "seed": 0, "pressure": pressure, "window": window}
-    config["schedule"] = "decayed"
+    config |= {"schedule": "decayed", "warm_up": max(10, window or 0)}
     epoch = {"epoch": 0, "iteration": 1, "train_loss": 1.0, "test_error": error, "seconds": 1.0}
     return RunRecord(f"{method}-{pressure}-{window}", config, [epoch], {"finished": "2026-01-01"})
 
@@ -280,7 +285,7 @@ def test_figure_7_frames_all_that_are_best_and_says_what_a_pressure_of_1_is():
     figure = grid_figure(search)
     assert {frame.get_xy() for frame in figure.axes[0].patches} == {(-0.5, -0.5), (0.5, -0.5)}
     below = figure.texts[-1].get_text()
-    assert "s₀ = 1 draws uniformly" in below
+    assert "s₀ = 1 draws uniformly: no window changes it" in below
     assert "Random Batch beside it: 6.75" in below
     assert_inside(figure)
     runs[-1].config["draws"] = "independent"
@@ -356,3 +361,32 @@ def test_a_title_is_set_smaller_where_it_is_long_and_never_larger():
         head(figure, words)
         assert (figure.texts[0].get_fontsize() < 12) == smaller
         assert_inside(figure)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("random", {}),
+        ("random", {"draws": "systematic"}),
+        ("online", {"losses": "evaluate", "pressure_lag": 1}),
+        ("active", {}),
+        ("active", {"mode": "reweight", "renewal": "step"}),
+        ("recency", {"window_start": "zeros", "last_batch": "filled", "draws": "independent", "batch_size": 9}),
+        ("recency", {"schedule": "constant", "window": 3, "warm_up": 3}),
+    ],
+)  # fmt: skip
+def test_figure_2_is_made_from_any_run(make_configs, tmp_path, method, changes):
+    Study(tmp_path / "study", make_configs(method, **changes)).train()
+    (run,) = read_runs(tmp_path / "study")
+    assert all(run.config[name] == value for name, value in changes.items())
+    files = write_figures([run], [tmp_path / "study"], tmp_path / "figures", formats=["png"])
+    assert "trails" in kinds(files)
+
+
+def test_figure_2_is_made_from_a_set_of_options_that_stands_for_no_method(make_configs, tmp_path):
+    folder = tmp_path / "study"
+    Study(folder, [*make_configs("recency"), *make_configs("recency", pressure=7.0)]).train()
+    runs = read_runs(folder)
+    shown = plain_and_varied(group_cells(runs))[0][0].runs[0]
+    (run_folder(folder, shown.hash) / TRAILS).unlink()
+    assert "trails" in kinds(write_figures(runs, [folder], tmp_path / "figures", formats=["png"]))

@@ -21,7 +21,7 @@ from lab.record_makers import run
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 10, 29, 30, 101])
+@pytest.mark.parametrize("degrees", [1, 1.2, 2, 2.5, 3, 4, 5.75, 9, 10, 29, 30, 101])
 def test_student_t_agrees_with_scipy(degrees, confidence):
     assert student_t(degrees, confidence) == pytest.approx(
         stats.t.ppf((1 + confidence) / 2, degrees), rel=1e-9

@@ -9,29 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from carpediem.lab.analysis import paper
 from carpediem.lab.table import DASH, render_csv, render_markdown, render_text, row_texts
 from carpediem.lab.tables import all_tables, summary_tables
 from lab.record_makers import run, study
+from lab.table_readers import row, rows, table
 
 DEMO = {"recipe": "demo", "data": "digits", "net": "small-cnn", "iterations": 672, "draws": "systematic"}
-# Fifty epochs of five iterations, as `run` counts them.
-FINE_TUNED = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121", "iterations": 250}
-FINE_TUNED |= {"weights": "imagenet", "normalisation": "imagenet", "image_size": 224}
-
-
-def table(tables, start):
-    (found,) = [one for one in tables if one.title.startswith(start)]
-    return found
-
-
-def rows(one, **where):
-    return [row for row in one.to_dict()["rows"] if where.items() <= row.items()]
-
-
-def row(one, **where):
-    (found,) = rows(one, **where)
-    return found
+FINE_TUNED = {"recipe": "fine-tuning", "data": "mit67", "net": "densenet-121"}
 
 
 def summary_table(records):
@@ -89,7 +73,7 @@ def test_what_has_not_been_run_is_a_dash_beside_the_papers_number():
 def test_every_table_of_the_paper_is_there_when_nothing_has_been_run():
     empty = all_tables([], empty=True)
     titles = [one.title.split(":")[0] for one in empty]
-    assert titles == ["Table 2", "Table 3", "Table 4", "Table 5", "Tables 6 and 7", "Figure 7"]
+    assert titles == [*(f"Table {number}" for number in range(2, 8)), "Figure 7"]
     assert all_tables([]) == []
     for one in empty:
         assert all(line.get("ours") is None for line in one.to_dict()["rows"])
@@ -128,57 +112,6 @@ def test_unfinished_runs_count_in_no_mean_and_are_reported():
     assert alone.note.endswith("Left out: 2 unfinished runs.")
 
 
-def test_both_draws_of_random_batch_are_named_and_each_is_compared_with():
-    records = study({"random": [6.0, 7.0], "recency": [5.0, 5.5]})
-    records += study({"random": [5.8, 6.0]}, draws="systematic")
-    found = table(all_tables(records), "Table 3")
-    line = row(found, data="CIFAR-10", method="Recency Bias (independent draws)")
-    assert line["difference_independent"] == pytest.approx(-1.25)
-    assert line["difference_systematic"] == pytest.approx(-0.65)
-    shuffled = row(found, data="CIFAR-10", method="Random Batch (shuffle)")
-    assert (shuffled["difference_independent"], shuffled["difference_systematic"]) == (
-        pytest.approx(-0.6),
-        None,
-    )
-    own = row(found, data="CIFAR-10", optimizer="momentum", method="Random Batch (independent draws)")
-    assert (own["paper"], own["paper_reduction"]) == (10.22, pytest.approx(4.2, abs=0.05))
-    assert (shuffled["paper"], shuffled["paper_reduction"]) == (None, None)  # the paper did not shuffle
-    titles = [column.title for column in found.columns]
-    assert "Difference to Random Batch (shuffle)" in titles
-    assert titles.index("Difference to Random Batch (independent draws)") < titles.index(
-        "Difference to Random Batch (shuffle)"
-    )
-
-
-def test_recipes_and_lengths_are_never_mixed_and_only_the_papers_own_stand_in_its_tables():
-    records = study({"random": [6.0]}) + study({"random": [5.0]}, recipe="modern")
-    records += study({"random": [40.0]}, iterations=500)
-    records += study({"random": [7.0, 7.0]}, dropout=0.0, augmentation="crop-flip")
-    table_3, *others = all_tables(records)
-    assert row(table_3, optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"] == 6.0
-    name = "CIFAR-10, ResNet (L=50), momentum, recipe"
-    assert {one.title: rows(one)[0]["best_error"] for one in others} == {
-        f"{name} modern": 5.0,
-        f"{name} paper, 500 iterations": 40.0,
-        f"{name} paper with dropout 0 and augmentation crop-flip": 7.0,
-    }
-
-
-def test_of_two_settings_for_one_cell_the_larger_is_shown_and_the_other_summarised():
-    records = study({"random": [6.0, 6.0]}) + study({"random": [9.0]}, precision="bf16")
-    tables = all_tables(records)
-    assert row(tables[0], optimizer="momentum", data="CIFAR-10", method="Random Batch")["ours"] == 6.0
-    assert [one.title for one in tables[1:]] == ["CIFAR-10, ResNet (L=50), momentum, recipe paper"]
-    assert rows(tables[1])[0]["best_error"] == 9.0
-
-
-def test_the_points_of_a_grid_search_may_differ_in_their_warm_up():
-    records = study({"recency": [6.0]}) + study({"recency": [5.0]}, window=15, warm_up=15)
-    (grid,) = [one for one in all_tables(records) if one.title.startswith("Figure 7")]
-    assert grid.title.endswith("recipe paper, 40,000 iterations")
-    assert len([line for line in rows(grid) if line["ours"] is not None]) == 2
-
-
 def test_fine_tuning_gives_errors_and_the_papers_comparison_in_time():
     records = [run("random", s, [40, 30, 20, 25], seconds=10.0 + s, **FINE_TUNED) for s in range(3)]
     records += [run("recency", s, [40, 19 + s, 18, 17 - s], seconds=20.0, **FINE_TUNED) for s in range(3)]
@@ -210,87 +143,6 @@ def test_the_table_of_times_says_how_many_runs_were_trained_at_once():
     assert "at once" not in alone
     records[1].epochs[2]["side_by_side"] = 4
     assert "Up to 4 of these runs were trained at once" in table(all_tables(records), "Table 5").note
-
-
-def test_the_papers_times_stand_beside_what_draws_as_it_did():
-    records = study({"random": [20.0], "recency": [19.0]}, **FINE_TUNED)
-    records += study({"random": [18.0]}, **(FINE_TUNED | {"draws": "systematic"}))
-    times = table(all_tables(records), "Table 5")
-    assert row(times, data="MIT-67", rival="Random Batch (independent draws)")["paper_rival_seconds"] == 5218
-    assert row(times, data="MIT-67", rival="Random Batch (shuffle)")["paper_rival_seconds"] is None
-
-
-def test_fine_tuning_on_other_data_stands_below_the_papers_without_a_number_of_the_paper():
-    config = {"recipe": "fine-tuning", "data": "flowers-102", "net": "efficientnet-lite0", "iterations": 250}
-    config |= {"weights": "imagenet"}
-    tables = all_tables(study({"random": [20.0], "recency": [19.0]}, **config))
-    assert [one.title.split(":")[0] for one in tables] == ["Table 4", "Table 5"]
-    line = row(tables[0], data="Flowers-102", method="Recency Bias")
-    assert (line["network"], line["ours"], line["paper"]) == ("EfficientNet-Lite0", 19.0, None)
-
-
-def test_the_pressure_ablation_lists_every_form_of_the_pressure():
-    records = study({"random": [6.0], "recency": [5.5], "online": [5.8]})
-    records += study({"recency": [5.9]}, schedule="constant") + study(
-        {"recency": [6.5]}, schedule="constant", pressure=1000.0
-    )
-    tables = all_tables(records)
-    found = table(tables, "Tables 6 and 7")
-    assert [(line["method"], line["schedule"], line["pressure"], line["ours"]) for line in rows(found)] == [
-        ("Random Batch", None, None, 6.0),
-        ("Online Batch", "decayed", 100.0, 5.8),
-        ("Recency Bias", "decayed", 100.0, 5.5),
-        ("Recency Bias", "constant", 100.0, 5.9),
-        ("Recency Bias", "constant", 1000.0, 6.5),
-    ]
-    assert rows(found)[3]["difference"] == pytest.approx(-0.1)
-    # The cells of the paper's own table are those with the paper's pressure.
-    assert (
-        row(table(tables, "Table 3"), data="CIFAR-10", optimizer="momentum", method="Recency Bias")["ours"]
-        == 5.5
-    )
-    assert len(tables) == 2
-
-
-def test_the_grid_search_has_a_row_for_each_point_and_finds_longer_warm_ups():
-    records = study({"random": [6.0], "recency": [5.5]}) + study({"recency": [5.4]}, window=5, pressure=10.0)
-    records += study({"random": [6.1], "recency": [5.6]}, window=15, warm_up=15)
-    found = table(all_tables(records), "Figure 7")
-    assert len(rows(found)) == 2 * len(paper.GRID_PRESSURES) * len(paper.GRID_WINDOWS)
-    at = {(line["pressure"], line["window"]): line for line in rows(found, data="CIFAR-10")}
-    assert [at[point]["ours"] for point in [(100, 10), (10, 5), (100, 15), (1, 5)]] == [5.5, 5.4, 5.6, None]
-    assert (at[100, 15]["warm_up"], at[100, 15]["difference"]) == (15, pytest.approx(-0.5))
-
-
-def test_the_grid_search_has_the_difference_to_draws_without_pressure():
-    records = study({"recency": [5.5, 6.0]}) + study({"recency": [5.0, 5.1]}, window=5, pressure=1.0)
-    found = table(all_tables(records), "Figure 7")
-    at = {(line["pressure"], line["window"]): line for line in rows(found, data="CIFAR-10")}
-    assert at[100, 10]["difference_uniform"] == pytest.approx(0.7)
-    assert at[1, 5]["difference_uniform"] is at[1, 10]["difference_uniform"] is None
-    assert "With s₀ = 1" in found.note
-    # The window says nothing there: the cell with the most seeds in common counts, and none that has not finished.
-    records += [
-        run("recency", 0, [5.0], pressure=1.0),
-        run("recency", 0, [9.0], done=False, window=15, pressure=1.0),
-    ]
-    (line,) = rows(table(all_tables(records), "Figure 7"), data="CIFAR-10", pressure=100, window=10)
-    assert line["difference_uniform"] == pytest.approx(0.7)
-    waiting = [run("recency", 0, [9.0], done=False, pressure=1.0), *study({"recency": [5.5]})]
-    assert "s₀ = 1" not in table(all_tables(waiting), "Figure 7").note
-    # What draws otherwise, or was not run, is not compared.
-    others = study({"recency": [5.0]}, pressure=1.0, draws="systematic")
-    found = table(all_tables(study({"recency": [5.5]}) + others), "Figure 7")
-    assert {line["difference_uniform"] for line in rows(found)} == {None}
-    without = table(all_tables(study({"recency": [5.5]}) + study({"recency": [5.4]}, window=5)), "Figure 7")
-    assert "difference_uniform" not in rows(without)[0]
-    assert "s₀ = 1" not in without.note
-
-
-def test_a_method_that_no_table_of_the_paper_shows_is_summarised():
-    records = study({"random": [6.0]}) + study({"active": [6.4]}, mode="reweight")
-    *_, last = all_tables(records)
-    assert [line["method"] for line in rows(last)] == ["Random Batch", "Active Bias (loss re-weighted)"]
 
 
 def test_the_summary_names_methods_that_were_best_before_they_selected():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from carpediem.lab.results import Cell, baselines, draws_name, paired_difference
 from carpediem.lab.table import Column, Table, Value
+from carpediem.lab.titles import data_title
 
-CLASSIFIED = ("mnist", "cifar10", "cifar100")
 INTERVAL = (
     "Best test error: the lowest of a run's evaluations, one an epoch; mean ± standard error over the seeds. "
     "Difference: best test error minus that of Random Batch, seed by seed, with its 95% confidence interval "
@@ -19,10 +19,17 @@ INTERVAL = (
 
 @dataclass
 class Built:
-    """A table and the cells that it shows."""
+    """A table and the cells that it shows.
+
+    Args:
+        is_own: whether it is the paper's own.
+        is_news: whether it shows what no other table does.
+    """
 
     table: Table
     shown: list[Cell]
+    is_own: bool
+    is_news: bool
 
 
 def difference_columns(cells: list[Cell]) -> list[tuple[Column, str | None]]:
@@ -55,23 +62,9 @@ def differences(cell: Cell, beside: list[Cell], columns: list[tuple[Column, str 
     return found
 
 
-def one_setting(cells: list[Cell], setting: Callable[[Cell], str] = lambda cell: cell.setting) -> list[Cell]:
-    """Of several settings, the one with the most finished runs: the others get a summary."""
-    finished: dict[str, int] = {}
-    for cell in cells:
-        finished[setting(cell)] = finished.get(setting(cell), 0) + len(cell.runs)
-    chosen = max(sorted(finished), key=finished.__getitem__, default=None)
-    return [cell for cell in cells if setting(cell) == chosen]
-
-
 def setting_key(cell: Cell) -> tuple[str, str, str]:
     """Network, data and optimizer: where to find the paper's numbers."""
     return (cell.config["net"], cell.config["data"], cell.config["optimizer"])
-
-
-def or_none(cells: list[Cell]) -> list[Cell | None]:
-    """The cells, or a single None, which makes a row of dashes."""
-    return [*cells] or [None]
 
 
 def first(cells: list[Cell]) -> Cell | None:
@@ -85,3 +78,24 @@ def left_out(cells: Iterable[Cell]) -> str:
     if not runs:
         return ""
     return f" Left out: {len(runs)} unfinished {'run' if len(runs) == 1 else 'runs'}."
+
+
+def trained_in(cells: Iterable[Cell]) -> str:
+    """A sentence on the precision that the runs were trained in, beside the paper's."""
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        if (precision := cell.config.get("precision")) is not None:
+            found.setdefault(precision, []).append(data_title(cell.config["data"]))
+    if not found:
+        return ""
+    if len(found) == 1:
+        told = next(iter(found))
+    else:
+        told = " and ".join(
+            f"{name} ({', '.join(dict.fromkeys(data))})" for name, data in sorted(found.items())
+        )
+    return (
+        " Trained in float32, as in the paper."
+        if told == "float32"
+        else f" Trained in {told}; the paper: in float32."
+    )

@@ -4,24 +4,25 @@ convergence (Figures 5, 6, 8 to 10)   `results.mean_curve`
 Figure 2, growing against sliding      `telling_trails` of `samples.read_trails`
 Figure 3, index comparison             `index_epochs`, `index_comparison`
 Figure 4, loss of what was drawn       `loss_distributions`
-Figure 7, grid search                  `grid_searches`
+Figure 7, grid search                  `grid_searches` of `grid_data`
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carpediem.core.uncertainty import index_level
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, Estimate, draws_name, method_name, without_warm_up
+from carpediem.lab.results import Cell, method_name
 from carpediem.lab.samples import Trails
-from carpediem.lab.titles import config_title
+
+# Records hold twelve digits of an uncertainty. Where (1 - U) N is a whole number, what they lack makes its index one
+# too high; no other window comes so near to a whole number.
+_ROUNDED = 5e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,39 +71,6 @@ class IndexComparison:
     last_rank: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class GridSearch:
-    """The best test error of Recency Bias by pressure and window (Figure 7).
-
-    Args:
-        config: of one of the runs.
-        pressures, windows: the values that were tried, ascending.
-        errors: by (pressure, window); a point that has not finished is absent.
-        warm_ups: the warm-ups of these points, ascending.
-        random: Random Batch in the same setting, or None.
-        random_draws: how that draws, where it is not as these do.
-    """
-
-    config: dict[str, Any]
-    pressures: tuple[float, ...]
-    windows: tuple[int, ...]
-    errors: dict[tuple[float, int], Estimate]
-    warm_ups: tuple[int, ...]
-    random: Estimate | None
-    random_draws: str
-
-    @property
-    def title(self) -> str:
-        """The setting, with the warm-up where all points have the same."""
-        return config_title(self.config, but=("warm_up",) if len(self.warm_ups) > 1 else ())
-
-    @property
-    def best(self) -> list[tuple[float, int]]:
-        """Pressure and window of the lowest mean error: of all that have it, as equal seeds with s₀ = 1 do."""
-        lowest = min(error.mean for error in self.errors.values())
-        return [point for point, error in self.errors.items() if error.mean == lowest]
-
-
 def loss_distributions(cells: Sequence[Cell]) -> list[LossDistribution]:
     """One a cell, as far as all its finished runs went; cells whose records lack histograms are left out."""
     found = []
@@ -145,46 +113,10 @@ def index_comparison(run: RunRecord, epoch: int) -> IndexComparison | None:
         pressure=record.get("pressure"),
         uncertainty=uncertainty,
         count=count,
-        quantised=index_level(uncertainty, total),
+        quantised=index_level(uncertainty + _ROUNDED, total),
         first_rank=last - count + 1,
         last_rank=last,
     )
-
-
-def grid_searches(cells: Iterable[Cell]) -> list[GridSearch]:
-    """One for each setting in which Recency Bias with decaying pressure was run with several pressures or windows.
-
-    Settings that differ in the warm-up alone are one, since a longer window needs a longer warm-up.
-    """
-    groups: dict[tuple[str, str | None], list[Cell]] = {}
-    cells = [cell for cell in cells if cell.runs]
-    for cell in cells:
-        if cell.method == "recency" and cell.options["schedule"] == "decayed":
-            groups.setdefault((without_warm_up(cell), cell.draws), []).append(cell)
-    searches = []
-    for (setting, draws), group in groups.items():
-        points: dict[tuple[float, int], Cell] = {}
-        # Of two warm-ups first the one with more points, then the one with more runs, so that points compare.
-        points_of = Counter(cell.setting for cell in group)
-        runs_of = Counter(cell.setting for cell in group for _ in cell.runs)
-        for cell in sorted(group, key=lambda c: (-points_of[c.setting], -runs_of[c.setting], c.setting)):
-            points.setdefault((float(cell.options["pressure"]), int(cell.options["window"])), cell)
-        if len(points) < 2:
-            continue
-        beside = [c for c in cells if c.method == "random" and without_warm_up(c) == setting]
-        random = min(beside, key=lambda c: (c.draws != draws, -len(c.runs)), default=None)
-        searches.append(
-            GridSearch(
-                config=next(iter(points.values())).config,
-                pressures=tuple(sorted({pressure for pressure, _ in points})),
-                windows=tuple(sorted({window for _, window in points})),
-                errors={p: c.best_error for p, c in sorted(points.items()) if c.best_error is not None},
-                warm_ups=tuple(sorted({int(c.config.get("warm_up") or 0) for c in points.values()})),
-                random=random.best_error if random else None,
-                random_draws=draws_name("random", random.draws) if random and random.draws != draws else "",
-            )
-        )
-    return searches
 
 
 def telling_trails(trails: Trails, count: int = 4) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carpediem.lab.drawing import GREY, head, literal, new_figure
-from carpediem.lab.figure_data import GridSearch
+from carpediem.lab.grid_data import GridSearch
 from carpediem.lab.results import Estimate
 
 if TYPE_CHECKING:
@@ -57,10 +57,12 @@ def grid_figure(search: GridSearch) -> Figure:
     if len(search.warm_ups) > 1:
         below += f"\npoints differ in their warm-up: {', '.join(map(str, search.warm_ups))} epochs"
     if 1.0 in search.pressures:
-        below += "\ns₀ = 1 draws uniformly: it is Random Batch, whatever the window"
-    if search.random is not None:
+        below += (
+            "\ns₀ = 1 draws uniformly: no window changes it, and one training stands at all"
+        )
+    if search.random is not None and (random := search.random.best_error) is not None:
         draws = f" ({search.random_draws})" if search.random_draws else ""
-        below += f"\nRandom Batch{draws} beside it: {_words(search.random)}"
+        below += f"\nRandom Batch{draws} beside it: {_words(random)}"
     head(figure, literal(search.title), below, left=0.3)
     return figure
 

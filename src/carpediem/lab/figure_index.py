@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from carpediem.lab.analysis.measures import EARLY, LATE, epoch_at
 from carpediem.lab.drawing import COLOURS, head, new_figure, plain_axes, title
-from carpediem.lab.figure_data import index_comparison, index_epochs
-from carpediem.lab.figure_losses import some_epochs
+from carpediem.lab.figure_data import index_comparison
 from carpediem.lab.records import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def index_figure(run: RunRecord, method: str) -> Figure:
-    """One panel for each of some epochs of a run that records its uncertainties.
+def index_figure(run: RunRecord, method: str) -> Figure | None:
+    """One panel at 30% and one at 70% of a run's epochs; None where it did not record its uncertainties.
 
     Args:
         method: what the run's method is called among those that it is published with.
     """
-    known = index_epochs(run)
-    wanted = some_epochs(len(known), int(run.config.get("warm_up") or 0))
-    found = [one for place in wanted if (one := index_comparison(run, known[place])) is not None]
-    width = max(7.2, 1.1 + 3.1 * len(found))
+    epochs = {share: epoch_at(len(run.epochs), share) for share in (EARLY, LATE)}
+    shown = {share: one for share, n in epochs.items() if (one := index_comparison(run, n)) is not None}
+    found = list(shown.values())
+    if not found:
+        return None
+    width = max(7.6, 1.1 + 3.5 * len(found))
     figure = new_figure(width, 4.0)
     space = {"left": 0.85 / width, "right": 1 - 0.25 / width, "bottom": 0.235, "top": 0.78, "wspace": 0.08}
     panels = figure.subplots(1, len(found), sharey=True, squeeze=False, gridspec_kw=space)[0]
-    for axes, one in zip(panels, found, strict=True):
+    for axes, (share, one) in zip(panels, shown.items(), strict=True):
         axes.vlines(
             one.uncertainty,
             one.first_rank - 1,
@@ -59,9 +61,9 @@ def index_figure(run: RunRecord, method: str) -> Figure:
         axes.set_ylim(-0.03 * one.num_samples, 1.03 * one.num_samples)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         settled = one.count[one.uncertainty == 0].sum() / one.num_samples
-        share = ">99" if 0.995 <= settled < 1 else f"{100 * settled:.0f}"
-        axes.set_title(f"Epoch {one.epoch + 1}", loc="left", fontsize=10)
-        axes.set_title(f"{share}% have uncertainty 0", loc="right", fontsize=8, color="#555555")
+        known = ">99" if 0.995 <= settled < 1 else f"{100 * settled:.0f}"
+        axes.set_title(f"Epoch {one.epoch + 1} of {len(run.epochs)} ({share:.0%})", loc="left", fontsize=10)
+        axes.set_title(f"{known}% have uncertainty 0", loc="right", fontsize=8, color="#555555")
         axes.set_xlabel("Uncertainty")
         plain_axes(axes)
     panels[0].set_ylabel("Index")

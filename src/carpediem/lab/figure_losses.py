@@ -1,4 +1,4 @@
-"""Figure 4: how the losses of the drawn samples are distributed, by method, at some epochs."""
+"""Figure 4: how the losses of the drawn samples are distributed, by method, at 30% and at 70% of the epochs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from carpediem.lab.analysis.measures import EARLY, LATE, epoch_at
 from carpediem.lab.drawing import head, new_figure, plain_axes, style, title
 from carpediem.lab.figure_data import LossDistribution, loss_distributions
 from carpediem.lab.results import Cell
@@ -21,10 +22,11 @@ def loss_figure(cells: Sequence[Cell]) -> Figure | None:
     distributions = loss_distributions(cells)
     if not distributions:
         return None
-    epochs = some_epochs(min(d.epochs for d in distributions), int(cells[0].config.get("warm_up") or 0))
+    known = min(d.epochs for d in distributions)
+    epochs = [epoch_at(known, share) for share in (EARLY, LATE)]
     named = [one.name for one in distributions]
-    columns = min(3 if any("(" in name for name in named) else 4, len(named))
-    width, legend = max(6.0, 1.0 + 3.1 * len(epochs)), 0.2 * math.ceil(len(named) / columns)
+    columns = min(2 if any("(" in name for name in named) else 4, len(named))
+    width, legend = 1.0 + 3.5 * len(epochs), 0.2 * math.ceil(len(named) / columns)
     height = 3.7 + legend
     figure = new_figure(width, height)
     space = {
@@ -36,7 +38,7 @@ def loss_figure(cells: Sequence[Cell]) -> Figure | None:
     }
     panels = figure.subplots(1, len(epochs), sharey=True, squeeze=False, gridspec_kw=space)[0]
     low, high = _span(distributions, epochs)
-    for axes, epoch in zip(panels, epochs, strict=True):
+    for axes, epoch, share in zip(panels, epochs, (EARLY, LATE), strict=True):
         for order, one in enumerate(distributions):
             colour, dashes = style(one.cell, cells)
             centres = 10 ** ((one.edges_log10[:-1] + one.edges_log10[1:]) / 2)
@@ -53,7 +55,7 @@ def loss_figure(cells: Sequence[Cell]) -> Figure | None:
         axes.set_xlim(10**low, 10**high)
         # Every second power of ten, and none where the panels meet.
         axes.set_xticks([10.0**power for power in range(math.floor(low) + 1, math.ceil(high), 2)])
-        axes.set_title(f"Epoch {epoch + 1}", loc="left", fontsize=10)
+        axes.set_title(f"Epoch {epoch + 1} of {known} ({share:.0%})", loc="left", fontsize=10)
         axes.set_xlabel("Loss of a drawn sample")
         axes.minorticks_off()
         plain_axes(axes)
@@ -73,18 +75,6 @@ def loss_figure(cells: Sequence[Cell]) -> Figure | None:
     below = f"what an epoch's mini-batches held; {1 / bins:.0f} bins to a power of ten, the outermost with all beyond"
     head(figure, title(cells[0].config), below)
     return figure
-
-
-def some_epochs(epochs: int, warm_up: int) -> list[int]:
-    """The first epoch after the warm-up, the one halfway from there, and the last.
-
-    >>> some_epochs(30, warm_up=10)
-    [10, 19, 29]
-    >>> some_epochs(2, warm_up=10)
-    [1]
-    """
-    first = min(warm_up, epochs - 1)
-    return sorted({first, (first + epochs - 1) // 2, epochs - 1})
 
 
 def _span(distributions: Sequence[LossDistribution], epochs: Sequence[int]) -> tuple[float, float]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from carpediem.lab.curves import write_curves
 from carpediem.lab.drawing import check_formats, comparable, plain_and_varied, write_all
-from carpediem.lab.figure_data import grid_searches, index_epochs
 from carpediem.lab.figure_grid import grid_figure
 from carpediem.lab.figure_index import index_figure
 from carpediem.lab.figure_losses import loss_figure
 from carpediem.lab.figure_trails import trails_figure
+from carpediem.lab.grid_data import grid_searches
 from carpediem.lab.records import RunRecord, no_run_yet
 from carpediem.lab.results import Cell, method_name
 from carpediem.lab.samples import newest, read_gallery, read_trails, run_folder
@@ -31,8 +31,9 @@ def write_figures(
     *,
     formats: Sequence[str] = ("png", "pdf"),
 ) -> list[Path]:
-    """Writes the figures and returns the files: `curves_...` for each setting and, where the records hold what they
-    show, `trails_...` (Figure 2), `index_...` (Figure 3), `losses_...` (Figure 4) and `grid_...` (Figure 7).
+    """Writes the figures and returns the files: `curves_...` for each setting, by iteration and by seconds, and, where
+    the records hold what they show, `trails_...` (Figure 2), `index_...` (Figure 3), `losses_...` (Figure 4) and
+    `grid_...` (Figure 7).
 
     Args:
         records: runs; those that have not finished are left out.
@@ -50,8 +51,8 @@ def write_figures(
         name = setting_name(cells[0].config)
         plain = plain_and_varied(cells)[0]
         recency = [cell for cell in plain if cell.method == "recency"]
-        figures.append((f"trails_{name}", _trails([*recency, *plain], studies)))
-        figures.append((f"index_{name}", _index(recency, plain)))
+        figures.append((f"trails_{name}", _trails([*recency, *plain, *cells], studies)))
+        figures.append((f"index_{name}", _index([*recency, *cells], plain)))
         figures.append((f"losses_{name}", loss_figure(plain)))
     searches = grid_searches(cell for cells in comparable(records) for cell in cells)
     figures += [(f"grid_{setting_name(search.config)}", grid_figure(search)) for search in searches]
@@ -61,8 +62,8 @@ def write_figures(
 
 def _index(cells: Iterable[Cell], among: Sequence[Cell]) -> Figure | None:
     """Figure 3 of the first run that knows its uncertainties."""
-    known = ((cell, run) for cell in cells for run in cell.runs if index_epochs(run))
-    return next((index_figure(run, method_name(cell, among)) for cell, run in known), None)
+    figures = (index_figure(run, method_name(cell, among)) for cell in cells for run in cell.runs)
+    return next((figure for figure in figures if figure is not None), None)
 
 
 def _trails(cells: Sequence[Cell], studies: Sequence[Path]) -> Figure | None:

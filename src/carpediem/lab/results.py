@@ -223,7 +223,7 @@ def student_t(degrees: float, confidence: float = 0.95) -> float:
     the same up to pi / 2, so that bisection on theta finds t to the last digits.
 
     >>> round(student_t(2), 3), round(student_t(2.5), 3)
-    (4.303, 3.558)
+    (4.303, 3.575)
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")

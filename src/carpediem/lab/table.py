@@ -12,11 +12,15 @@ from itertools import groupby
 from typing import Any, Literal
 
 from carpediem.lab.analysis.paper import Published
+from carpediem.lab.analysis.welch import UnpairedDifference
 from carpediem.lab.results import Estimate, PairedDifference
 
 DASH = "—"
-Value = str | int | float | Estimate | PairedDifference | Published | None
-Kind = Literal["text", "count", "percent", "seconds", "error", "error of seeds", "difference", "loss"]
+Value = str | int | float | Estimate | PairedDifference | UnpairedDifference | Published | None
+Kind = (
+    Literal["text", "count", "percent", "seconds", "loss"]
+    | Literal["error", "error of seeds", "training loss", "difference", "unpaired difference"]
+)
 
 
 @dataclass(frozen=True)
@@ -73,9 +77,6 @@ def render_text(table: Table, *, colour: bool = False, width: int = 200) -> str:
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
-        title=Text(table.title),
-        title_justify="left",
-        title_style="bold",
     )
     texts = [row_texts(table, row) for row in table.rows]
     for column, title in zip(table.columns, _fitted_titles(table, texts, width), strict=True):
@@ -88,6 +89,8 @@ def render_text(table: Table, *, colour: bool = False, width: int = 200) -> str:
             shown = row if index == 0 else [""] * table.grouped + row[table.grouped :]
             drawn.add_row(*map(Text, shown), end_section=table.grouped > 0 and row is rows[-1])
     with console.capture() as captured:
+        if table.title:
+            console.print(Text(table.title, style="bold"))
         console.print(drawn)
         if table.note:
             console.print(Text(table.note, style="dim"))
@@ -144,7 +147,11 @@ def is_measured(table: Table, row: tuple[Value, ...]) -> bool:
 
 def sort_value(value: Value) -> str | float | None:
     """What a row is sorted by: of a value with an error or an interval, its mean."""
-    return value.mean if isinstance(value, Estimate | PairedDifference | Published) else value
+    return (
+        value.mean
+        if isinstance(value, Estimate | PairedDifference | UnpairedDifference | Published)
+        else value
+    )
 
 
 def row_texts(table: Table, row: tuple[Value, ...]) -> list[str]:
@@ -156,10 +163,11 @@ def _text(column: Column, value: Value) -> str:
     if value is None:
         return DASH
     if isinstance(value, Estimate):
-        error = "" if value.error is None else f" ± {value.error:.2f}"
+        digits = 4 if column.kind == "training loss" else 2
+        error = "" if value.error is None else f" ± {value.error:.{digits}f}"
         seeds = f" ({value.count})" if column.kind == "error of seeds" else ""
-        return f"{value.mean:.2f}{error}{seeds}"
-    if isinstance(value, PairedDifference):
+        return f"{value.mean:.{digits}f}{error}{seeds}"
+    if isinstance(value, PairedDifference | UnpairedDifference):
         bounds = [_signed(bound) for bound in (value.low, value.high) if bound is not None]
         interval = f" [{', '.join(bounds)}]" if bounds else ""
         return f"{_signed(value.mean)}{interval}"
@@ -197,7 +205,7 @@ def _parts(column: Column, value: Value) -> dict[str, Any]:
     if column.kind == "error of seeds":
         seeds = {f"{key}_seeds": value.count if isinstance(value, Estimate) else None}
         return _parts(replace(column, kind="error"), value) | seeds
-    if column.kind == "error":
+    if column.kind in ("error", "training loss"):
         if isinstance(value, Estimate):
             return {key: value.mean, f"{key}_standard_error": value.error}
         if isinstance(value, Published):
@@ -209,4 +217,7 @@ def _parts(column: Column, value: Value) -> dict[str, Any]:
             [getattr(value, name) for name in names] if isinstance(value, PairedDifference) else [None] * 4
         )
         return dict(zip((key, f"{key}_low", f"{key}_high", f"{key}_pairs"), parts, strict=True))
+    if column.kind == "unpaired difference":
+        bounds = [getattr(value, n) if value is not None else None for n in ("mean", "low", "high")]
+        return dict(zip((key, f"{key}_low", f"{key}_high"), bounds, strict=True))
     return {key: value.mean if isinstance(value, Published) else value}

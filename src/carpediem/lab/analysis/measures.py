@@ -126,14 +126,18 @@ def _training_losses(epochs: list[dict[str, Any]]) -> list[float]:
     return [loss for loss in found if loss is not None and math.isfinite(loss)]
 
 
-def epoch_at(run: RunRecord, share: float) -> int:
-    """Index of the epoch that ends a share of a run's epochs: of 103 the 31st at 30%, the 72nd at 70%."""
-    return max(round(share * len(run.epochs)), 1) - 1
+def epoch_at(epochs: int, share: float) -> int:
+    """Index of the epoch that ends a share of so many epochs.
+
+    >>> epoch_at(103, 0.3) + 1, epoch_at(103, 0.7) + 1
+    (31, 72)
+    """
+    return max(round(share * epochs), 1) - 1
 
 
 def _at(share: float, field: str) -> Callable[[RunRecord], float | None]:
     def of(run: RunRecord) -> float | None:
-        value = run.epochs[epoch_at(run, share)].get(field)
+        value = run.epochs[epoch_at(len(run.epochs), share)].get(field)
         return None if value is None or not math.isfinite(value) else float(value)
 
     return of

@@ -192,3 +192,15 @@ def error_reduction(net: str, data: str, optimizer: str, rival: str) -> float | 
     """
     ours, theirs = best_error(net, data, optimizer, "recency"), best_error(net, data, optimizer, rival)
     return None if ours is None or theirs is None else relative_reduction(ours=ours.mean, rival=theirs.mean)
+
+
+def strategy_name(strategy: tuple[float, str]) -> str:
+    """A pressure at the start and a schedule, with the number that Tables 6 and 7 have for them.
+
+    >>> strategy_name((10.0, "decayed")), strategy_name((7.0, "constant"))
+    ('3: s₀ = 10 → 1', 's₀ = 7')
+    """
+    pressure, schedule = strategy
+    name = f"s₀ = {pressure:g}" + (" → 1" if schedule == "decayed" else "")
+    number = next((number for number, one in STRATEGIES.items() if one == strategy), None)
+    return name if number is None else f"{number}: {name}"

@@ -97,11 +97,8 @@ def _times() -> Table:
 def _strategies(title: str, kind: Kind, numbers: dict[paper.Strategy, paper.Published]) -> Table:
     names = list(dict.fromkeys(data for _, _, data in numbers))
     rows: list[tuple[Value, ...]] = [
-        (
-            f"{number}: s₀ = {pressure:g}{' → 1' * (schedule == 'decayed')}",
-            *(numbers[pressure, schedule, data] for data in names),
-        )
-        for number, (pressure, schedule) in paper.STRATEGIES.items()
+        (paper.strategy_name(strategy), *(numbers[(*strategy, data)] for data in names))
+        for strategy in paper.STRATEGIES.values()
     ]
     title = f"{title}, Recency Bias, {paper.NETWORKS['densenet-40-12']}, momentum"
     return Table(title, "", (_STRATEGY, *_data_columns(*names, kind=kind)), rows)

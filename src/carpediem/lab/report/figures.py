@@ -7,7 +7,8 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from carpediem.lab.figure_data import grid_searches, index_comparison, index_epochs, loss_distributions
+from carpediem.lab.figure_data import index_comparison, index_epochs, loss_distributions
+from carpediem.lab.grid_data import grid_searches
 from carpediem.lab.results import Cell, cells_by_setting, method_name
 from carpediem.lab.titles import config_title
 
@@ -74,7 +75,7 @@ def indices(cells: Sequence[Cell]) -> dict[str, Any]:
 
 def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """Figure 7: the best test error by pressure and window, for every setting in which they vary."""
-    searches = grid_searches(cells)
+    searches = grid_searches(cell for cell in cells if cell.runs)
     return [
         {
             "title": search.title,
@@ -84,9 +85,10 @@ def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
                 [short(pressure), window, short(error.mean), short(error.error), error.count]
                 for (pressure, window), error in search.errors.items()
             ],
-            "random": short(search.random.mean) if search.random else None,
+            "random": short(random.mean) if random else None,
         }
         for search in searches
+        for random in [search.random.best_error if search.random else None]
     ]
 
 

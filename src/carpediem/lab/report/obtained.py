@@ -60,7 +60,7 @@ def commands(cells: Sequence[Cell]) -> list[str]:
     is_even = all(map(_seed_options, by_seeds)) and len(set(named)) == len(named)
     sets = Counter(map(_method, cells))
     for name, plan in PLANS.items():
-        is_whole = all(sets[_method(cell)] == plan.sets_of_options(cell.method) for cell in cells)
+        is_whole = all(sets[_method(cell)] == len(plan.sets_of_options(cell.method)) for cell in cells)
         if is_even and is_whole and all(is_of_plan(run, plan) for run in runs):
             words = ["carpediem", "reproduce", name, "--datasets", str(config["data"])]
             return [
