@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from carpediem.lab.curves import convergence_figure, sparkline, spread, terminal_curves, write_curves
+from carpediem.lab.curves import convergence_figure, spread, write_curves
 from carpediem.lab.records import RunRecord
 from carpediem.lab.results import group_cells
+from carpediem.lab.terminal_curves import sparkline, terminal_curves
 
 CONFIG = {
     "recipe": "demo",
@@ -63,6 +64,73 @@ def test_the_figures_lines_are_the_means_over_seeds_and_its_bands_their_range():
             )
 
 
+def evaluated(records, every=3):
+    """The same runs with a loss over the whole training set after every so many epochs and the last."""
+    for record in records:
+        for n, epoch in enumerate(record.epochs, start=1):
+            if n % every == 0 or n == len(record.epochs):
+                epoch["training_set_loss"] = epoch["train_loss"] / 3
+    return records
+
+
+def test_the_loss_over_the_whole_training_set_is_drawn_where_all_have_it_at_the_epochs_that_have_it():
+    cells = group_cells(evaluated(comparison()))
+    axes = convergence_figure(cells).axes[0]
+    assert axes.get_title(loc="left") == "Training loss (whole training set)"
+    for cell, line in zip(cells, axes.get_lines(), strict=False):
+        losses = [[run.epochs[n]["training_set_loss"] for run in cell.runs] for n in (2, 5, 7)]
+        np.testing.assert_allclose(line.get_xdata(), [22 * 3, 22 * 6, 22 * 8])
+        np.testing.assert_allclose(line.get_ydata(), np.mean(losses, axis=1))
+    # Without it in one of the methods all lines are of the loss that all have.
+    some = evaluated([one for one in comparison() if one.config["method"] != "random"])
+    mixed = group_cells(some + [one for one in comparison() if one.config["method"] == "random"])
+    axes = convergence_figure(mixed).axes[0]
+    assert axes.get_title(loc="left") == "Loss of the drawn samples"
+    assert all(len(line.get_xdata()) == 8 for line in axes.get_lines()[:4])
+
+
+def test_an_epoch_that_one_seed_lacks_is_passed_over():
+    records = evaluated([run("random", 0), run("random", 1)], every=1)
+    del records[1].epochs[4]["training_set_loss"]
+    (line, *_) = convergence_figure(group_cells(records)).axes[0].get_lines()
+    assert line.get_xdata().tolist() == [22 * n for n in (1, 2, 3, 4, 6, 7, 8)]
+
+
+def test_the_figure_by_seconds_has_the_mean_seconds_of_each_method_below():
+    records = comparison(epochs=40)
+    for record in records:
+        for epoch in record.epochs:
+            epoch["seconds"] *= 1 + record.config["seed"] + (record.config["method"] == "online")
+    cells = group_cells(records)
+    figure = convergence_figure(cells, along="seconds")
+    assert len(figure.axes) == 2
+    for axes in figure.axes:
+        assert axes.get_xlabel() == "Seconds of training"
+        for cell, line in zip(cells, axes.get_lines(), strict=False):
+            seconds = np.mean([[epoch["seconds"] for epoch in one.epochs] for one in cell.runs], axis=0)
+            np.testing.assert_allclose(line.get_xdata(), seconds)
+        # The warm-up of the first method ends after two epochs: 2 s, doubled and tripled in the other seeds.
+        (span,) = axes.patches
+        assert span.get_x() + span.get_width() == pytest.approx(4)
+
+
+def test_seconds_come_with_how_many_runs_shared_the_machine():
+    records = comparison()
+    for record in records:
+        for n, epoch in enumerate(record.epochs):
+            epoch["side_by_side"] = 4 if n < 7 else 1
+    assert convergence_figure(group_cells(records), along="seconds").axes[0].get_xlabel() == (
+        "Seconds of training, 4 runs at once"
+    )
+    for epoch in records[0].epochs:
+        epoch["side_by_side"] = 2
+    by_seconds, by_iteration = (
+        convergence_figure(group_cells(records), along=along).axes[0] for along in ("seconds", "iteration")
+    )
+    assert by_seconds.get_xlabel() == "Seconds of training, 2 to 4 runs at once"
+    assert by_iteration.get_xlabel() == "Iteration"
+
+
 def test_the_end_of_a_long_run_is_drawn_once_more_on_a_scale_of_its_own():
     cells = group_cells(comparison(epochs=40))
     whole, end = convergence_figure(cells).axes[1:]
@@ -104,11 +172,12 @@ def test_every_method_is_named_beside_its_line_in_a_colour_of_its_own():
     assert len(set(names.values())) == 4
 
 
+@pytest.mark.parametrize("along", ["iteration", "seconds"])
 @pytest.mark.parametrize("epochs", [8, 40])
-def test_no_two_texts_of_the_figure_overlap(epochs):
+def test_no_two_texts_of_the_figure_overlap(epochs, along):
     records = comparison(epochs=epochs)
     records += [run("random", seed, draws="independent", epochs=epochs) for seed in range(3)]
-    figure = convergence_figure(group_cells(records))
+    figure = convergence_figure(group_cells(evaluated(records)), along=along)
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
@@ -145,7 +214,9 @@ def test_the_same_records_give_the_same_files(tmp_path):
     first = write_curves(comparison(), tmp_path / "first")
     second = write_curves(comparison()[::-1], tmp_path / "second")
     assert [file.name for file in first] == [
-        f"curves_digits_small-cnn_momentum_demo-with-warm-up-2.{form}" for form in ("png", "pdf")
+        f"curves_digits_small-cnn_momentum_demo-with-warm-up-2{along}.{form}"
+        for along in ("", "_seconds")
+        for form in ("png", "pdf")
     ]
     assert first[0].read_bytes().startswith(b"\x89PNG")
     assert first[1].read_bytes().startswith(b"%PDF")
@@ -158,19 +229,21 @@ def test_settings_and_variants_have_figures_of_their_own(tmp_path):
     records = comparison() + comparison(data="./my photos") + comparison(dropout=0.5)
     records += [run("recency", 0, pressure=10.0)]
     names = [file.name for file in write_curves(records, tmp_path, formats=["png"])]
-    assert sorted(names) == [
-        "curves_digits_small-cnn_momentum_demo-with-dropout-0.5-and-warm-up-2.png",
-        "curves_digits_small-cnn_momentum_demo-with-warm-up-2.png",
-        "curves_digits_small-cnn_momentum_demo-with-warm-up-2_variants.png",
-        "curves_my-photos_small-cnn_momentum_demo-with-warm-up-2.png",
-    ]
+    figures = (
+        "curves_digits_small-cnn_momentum_demo-with-dropout-0.5-and-warm-up-2",
+        "curves_digits_small-cnn_momentum_demo-with-warm-up-2",
+        "curves_digits_small-cnn_momentum_demo-with-warm-up-2_variants",
+        "curves_my-photos_small-cnn_momentum_demo-with-warm-up-2",
+    )
+    assert set(names) == {f"{name}{along}.png" for name in figures for along in ("", "_seconds")}
+    assert len(names) == 8
 
 
 def test_settings_that_are_called_the_same_are_numbered_and_no_picture_stays_of_one_alone(tmp_path):
     first = comparison(precision="bf16")
-    (alone,) = write_curves(first, tmp_path, formats=["png"])
+    alone = write_curves(first, tmp_path, formats=["png"])
     files = write_curves(first + comparison(precision="float32"), tmp_path, formats=["png"])
-    assert sorted(file.name for file in files) == [f"{alone.stem}_1.png", f"{alone.stem}_2.png"]
+    assert {file.name for file in files} == {f"{one.stem}_{n}.png" for one in alone for n in (1, 2)}
     assert sorted(tmp_path.iterdir()) == sorted(files)
 
 

@@ -4,6 +4,7 @@ import base64
 import csv
 import itertools
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -228,9 +229,33 @@ def test_an_error_of_zero_is_drawn_at_zero(chromium, trained, tmp_path):
     )
     caption = "#convergence-test_error figcaption"
     assert chromium.find(caption).text == "Test error (%), on a linear scale: 0 has no logarithm"
-    assert chromium.find("#convergence-train_loss figcaption").text == "Training loss (of what was drawn)"
+    assert chromium.find("#convergence-train_loss figcaption").text == "Loss of the drawn samples"
     chromium.press(chromium.find("#convergence .legend button"))
     assert chromium.find(caption).text == "Test error (%)"
+    assert chromium.complaints() == []
+
+
+def test_the_loss_over_the_training_set_is_drawn_at_the_epochs_that_have_it(chromium, study, tmp_path):
+    for run in read_runs(study):
+        for epoch in run.epochs[::2]:
+            epoch["training_set_loss"] = epoch["train_loss"] / 2
+        written = "".join(json.dumps(epoch) + "\n" for epoch in run.epochs)
+        (study / "runs" / run.hash / "epochs.jsonl").write_text(written)
+    data = gather([study])
+    (tmp_path / "evaluated.html").write_text(render_page(data))
+    chromium.wide(1280)
+    chromium.open((tmp_path / "evaluated.html").as_uri())
+    drawn = {name: chromium.drawn(f"#convergence-{name}") for name in ("training_set_loss", "train_loss")}
+    assert len(drawn["training_set_loss"]) == len(drawn["train_loss"])
+    corners = {name: len(re.findall(r"[ML]", lines[0])) for name, lines in drawn.items()}
+    epochs = len(data["settings"][0]["convergence"]["lines"][0]["iterations"])
+    assert corners == {"training_set_loss": (epochs + 1) // 2, "train_loss": epochs}
+    captions = [caption.text for caption in chromium.all("#convergence figcaption")]
+    assert captions == ["Training loss (whole training set)", "Test error (%)", "Loss of the drawn samples"]
+    assert "The whole training set is evaluated" in chromium.find("#convergence .note").text
+    chromium.press(chromium.find("#convergence-training_set_loss summary"))
+    numbers = chromium.find("#convergence-training_set_loss-numbers table").text
+    assert "Random Batch" in numbers
     assert chromium.complaints() == []
 
 

@@ -10,7 +10,7 @@ import torch
 
 from carpediem.lab import study as study_module
 from carpediem.lab.checkpoint import DamagedCheckpoint, latest_checkpoint, load_checkpoint, save_checkpoint
-from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.curves import write_curves
 from carpediem.lab.data import ImageData
 from carpediem.lab.records import export_runs, read_runs
 from carpediem.lab.runfolder import RunFolder
@@ -18,6 +18,7 @@ from carpediem.lab.study import Study
 from carpediem.lab.table import render_text
 from carpediem.lab.tables import all_tables
 from carpediem.lab.tensorboard import write_events
+from carpediem.lab.terminal_curves import terminal_curves
 
 METHODS = ("random", "online", "active", "recency")
 EPOCHS = 5

@@ -1,11 +1,10 @@
-"""Convergence curves: as figures for a page, and as one line a method for a terminal."""
+"""Convergence curves (Figures 5, 6 and 8 to 10)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,8 @@ from carpediem.lab.drawing import (
     write_all,
 )
 from carpediem.lab.records import RunRecord
-from carpediem.lab.results import Cell, best_error, mean_curve, method_name
-from carpediem.lab.titles import setting_name, setting_title
+from carpediem.lab.results import Cell, method_name
+from carpediem.lab.titles import setting_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +39,12 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
 )
 _END_EPOCHS = 15  # drawn once more, larger, of runs at least twice as long
 _NEAR = 1.5  # times the lowest error, or a point above it: what ends higher may leave that panel
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_ASCII_BLOCKS = "_.-~=+*#"
+_LOSSES = {
+    "training_set_loss": "Training loss (whole training set)",
+    "train_loss": "Loss of the drawn samples",
+}
+"""What a panel is called by the field of an epoch's record that it shows, the paper's own first."""
+_ALONG = {"iteration": "Iteration", "seconds": "Seconds of training"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class _Line:
     name: str
     colour: str
     dashes: Any
-    x: list[int]
+    x: list[float]
     middle: list[float]
     low: list[float]
     high: list[float]
@@ -66,32 +69,42 @@ def write_curves(
     *,
     formats: Sequence[str] = ("png", "pdf"),
 ) -> list[Path]:
-    """Write one figure for each set of runs that can be compared, and return the files.
+    """Write two figures for each set of runs that can be compared, by iteration and by seconds; return the files.
 
     Args:
         records: runs; those that have not finished are left out.
         folder: where the files go, named after data, network, optimizer and recipe. Methods that were run with
-            several options have a figure of their own, named `_variants`.
+            several options have a figure of their own, named `_variants`; those by seconds are named `_seconds`.
         formats: "png" and "pdf".
     """
     check_formats(formats)
     groups = [part for cells in comparable(records) for part in plain_and_varied(cells)]
-    figures = [(_file_name(cells), convergence_figure(cells)) for cells in groups]
+    figures = [
+        (_file_name(cells) + more, convergence_figure(cells, along=along))
+        for cells in groups
+        for along, more in (("iteration", ""), ("seconds", "_seconds"))
+    ]
     return write_all(figures, folder, formats)
 
 
-def convergence_figure(cells: Sequence[Cell]) -> Figure:
-    """Training loss and test error by iteration, a line a method: cells of one setting, as `group_cells` gives.
+def convergence_figure(cells: Sequence[Cell], *, along: str = "iteration") -> Figure:
+    """Training loss and test error, a line a method: cells of one setting, as `group_cells` gives.
 
+    The loss is that over the whole training set where all cells have recorded it, else that of the drawn samples.
     Around each mean over seeds a band from the lowest to the highest is shaded.
+
+    Args:
+        along: "iteration", or "seconds" of training, evaluation not counted.
     """
     cells = [cell for cell in cells if cell.runs]
     if not cells:
         raise ValueError("cells must hold at least one finished run, got none")
     config = cells[0].config
-    losses, errors = ([_line(cell, cells, name) for cell in cells] for name in ("train_loss", "test_error"))
+    loss = next(name for name in _LOSSES if all(_known(cell, name) for cell in cells))
+    losses, errors = ([_line(cell, cells, name, along) for cell in cells] for name in (loss, "test_error"))
     end = min(len(line.x) for line in errors) - _END_EPOCHS
-    panels = 3 if end >= _END_EPOCHS else 2
+    # By seconds the ends of runs that were not equally fast lie apart.
+    panels = 3 if end >= _END_EPOCHS and along == "iteration" else 2
     # Room on the right for the names, which stand beside the ends of their lines.
     names = [_two_lines(method_name(cell, cells)) for cell in cells]
     names_width = 0.5 + max(0.0085 * size * len(line) for name, size in names for line in name.split("\n"))
@@ -105,18 +118,16 @@ def convergence_figure(cells: Sequence[Cell]) -> Figure:
         "wspace": 0.2,
     }
     axes = list(figure.subplots(1, panels, gridspec_kw=grid))
-    warm_up = _warm_up(cells[0])
-    for panel, lines, what in zip(
-        axes, (losses, errors), ("Training loss (of what was drawn)", "Test error (%)"), strict=False
-    ):
-        _draw(panel, lines, what)
+    warm_up, across = _warm_up(cells[0], along), _across(cells, along)
+    for panel, lines, what in zip(axes, (losses, errors), (_LOSSES[loss], "Test error (%)"), strict=False):
+        _draw(panel, lines, what, across)
         _scale_whole(panel, lines)
         if warm_up:
             panel.axvspan(0, warm_up, color="#000000", alpha=0.05, linewidth=0)
     if panels == 3:
         # There the lines lie upon each other in the panels before.
         errors = [line.since(end) for line in errors]
-        _draw(axes[2], errors, f"Test error (%), last {_END_EPOCHS} epochs")
+        _draw(axes[2], errors, f"Test error (%), last {_END_EPOCHS} epochs", across)
         _frame_the_lowest(axes[2], errors)
     _name_lines(axes[-1], errors)
     head(figure, title(config))
@@ -126,80 +137,41 @@ def convergence_figure(cells: Sequence[Cell]) -> Figure:
     return figure
 
 
-def terminal_curves(records: Iterable[RunRecord], *, width: int = 48, ascii: bool = False) -> str:
-    """Test error by epoch for a terminal: one line a method, on a scale that all of them share.
-
-    The scale is logarithmic, and linear where an error is 0.
-
-    Args:
-        records: runs; those that have not finished are left out.
-        width: the most characters a curve may take.
-        ascii: whether the terminal shows only ASCII.
-    """
-    sections = []
-    for cells in comparable(records):
-        curves = [mean_curve(cell).test_error for cell in cells]
-        low, high = min(map(min, curves)), max(map(max, curves))
-        names = [method_name(cell, cells) for cell in cells]
-        lines = [f"Test error by epoch: {setting_title(cells[0].config)}"]
-        for cell, name, curve in zip(cells, names, curves, strict=True):
-            drawn = sparkline(curve, width=width, low=low, high=high, ascii=ascii)
-            best = fmean(best_error(run) for run in cell.runs)  # as in the tables: each seed's own best
-            lines.append(f"  {name:<{max(map(len, names))}}  {drawn}  best {best:.2f}%")
-        sections.append("\n".join(lines) + "\n")
-    return "\n".join(sections)
-
-
-def sparkline(
-    values: Sequence[float],
-    *,
-    width: int,
-    low: float | None = None,
-    high: float | None = None,
-    ascii: bool = False,
-) -> str:
-    """The values as at most `width` characters of eight heights, on a scale from `low` to `high`.
-
-    The scale is logarithmic, and linear where `low` is 0, which has no logarithm.
-
-    >>> sparkline([100, 50, 25, 12.5], width=4)
-    '█▆▃▁'
-    >>> sparkline([100, 50, 25, 0], width=4)
-    '█▅▃▁'
-    """
-    if width < 1:
-        raise ValueError(f"width must be at least 1, got {width}")
-    if not values:
-        return ""
-    blocks = _ASCII_BLOCKS if ascii else _BLOCKS
-    columns = min(width, len(values))
-    edges = [index * len(values) // columns for index in range(columns + 1)]
-    heights = [fmean(values[a:b]) for a, b in pairwise(edges)]
-    bottom = low if low is not None else min(heights)
-    top = high if high is not None else max(heights)
-    if min(bottom, *heights) > 0:
-        heights, bottom, top = [math.log(height) for height in heights], math.log(bottom), math.log(top)
-    span = top - bottom or 1.0
-    return "".join(
-        blocks[round(max(0.0, min(1.0, (h - bottom) / span)) * (len(blocks) - 1))] for h in heights
-    )
-
-
 def _file_name(cells: Sequence[Cell]) -> str:
     varied = len({(cell.method, cell.draws) for cell in cells}) < len(cells)
     return f"curves_{setting_name(cells[0].config)}" + ("_variants" if varied else "")
 
 
-def _line(cell: Cell, cells: Sequence[Cell], field: str) -> _Line:
-    rows = list(zip(*([float(epoch[field]) for epoch in run.epochs] for run in cell.runs), strict=False))
-    middle = [fmean(row) for row in rows]
-    low, high = [min(row) for row in rows], [max(row) for row in rows]
+def _known(cell: Cell, field: str) -> list[tuple[dict[str, Any], ...]]:
+    """The epochs whose records have the field in every run, as far as all runs went."""
+    epochs = zip(*(run.epochs for run in cell.runs), strict=False)
+    return [rows for rows in epochs if all(row.get(field) is not None for row in rows)]
+
+
+def _line(cell: Cell, cells: Sequence[Cell], field: str, along: str) -> _Line:
+    known = _known(cell, field)
+    values = [[float(row[field]) for row in rows] for rows in known]
     colour, dashes = style(cell, cells)
-    iterations = mean_curve(cell).iterations
-    return _Line(method_name(cell, cells), colour, dashes, iterations, middle, low, high)
+    return _Line(
+        method_name(cell, cells),
+        colour,
+        dashes,
+        [fmean(row[along] for row in rows) for rows in known],
+        *([of(row) for row in values] for of in (fmean, min, max)),
+    )
 
 
-def _draw(axes: Axes, lines: Sequence[_Line], what: str) -> None:
+def _across(cells: Sequence[Cell], along: str) -> str:
+    """What runs across a panel, and of seconds how many runs shared the machine."""
+    # As a rule: towards the end of a study fewer are left.
+    most = [max(e.get("side_by_side", 1) for e in run.epochs) for cell in cells for run in cell.runs]
+    if along == "iteration" or max(most) == 1:
+        return _ALONG[along]
+    counts = f"{max(most)}" if min(most) == max(most) else f"{min(most)} to {max(most)}"
+    return f"{_ALONG[along]}, {counts} runs at once"
+
+
+def _draw(axes: Axes, lines: Sequence[_Line], what: str, across: str) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for order, line in enumerate(lines):
@@ -210,7 +182,7 @@ def _draw(axes: Axes, lines: Sequence[_Line], what: str) -> None:
     axes.set_xlim(right=max(line.x[-1] for line in lines))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("Iteration")
+    axes.set_xlabel(across)
     axes.set_title(what, loc="left", fontsize=10)
     plain_axes(axes)
 
@@ -260,7 +232,8 @@ def _name_lines(axes: Axes, lines: Sequence[_Line]) -> None:
     for index, place in zip(order, spread([ends[index] for index in order], gap=gap), strict=True):
         line = lines[index]
         leader: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False, "color": line.colour}
-        axes.add_line(Line2D([1.005, 1.025], [ends[index], place], linewidth=0.6, **leader))
+        if line.x[-1] >= 0.97 * axes.get_xlim()[1]:  # ends where the leader begins
+            axes.add_line(Line2D([1.005, 1.025], [ends[index], place], linewidth=0.6, **leader))
         axes.add_line(Line2D([1.025, 1.075], [place, place], linewidth=1.7, linestyle=line.dashes, **leader))
         name, small = _two_lines(line.name)
         axes.text(
@@ -305,10 +278,12 @@ def _kept(middle: float, count: int, gap: float) -> float:
     return min(1 - half, max(half, middle))
 
 
-def _warm_up(cell: Cell) -> int:
-    """The iteration at which the warm-up ends."""
-    epochs, warm_up = cell.runs[0].epochs, int(cell.config.get("warm_up") or 0)
-    return int(epochs[warm_up - 1]["iteration"]) if 0 < warm_up <= len(epochs) else 0
+def _warm_up(cell: Cell, along: str) -> float:
+    """Where the warm-up ends."""
+    warm_up = int(cell.config.get("warm_up") or 0)
+    if not 0 < warm_up <= min(len(run.epochs) for run in cell.runs):
+        return 0.0
+    return fmean(run.epochs[warm_up - 1][along] for run in cell.runs)
 
 
 def _caption(cells: Sequence[Cell]) -> str:

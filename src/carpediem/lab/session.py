@@ -13,7 +13,7 @@ import torch
 
 from carpediem.lab.atomic import write_whole
 from carpediem.lab.config import RunConfig
-from carpediem.lab.curves import terminal_curves, write_curves
+from carpediem.lab.curves import write_curves
 from carpediem.lab.dropout_tables import is_tested_with_dropout
 from carpediem.lab.folder_news import News
 from carpediem.lab.groups import by_warm_up
@@ -27,6 +27,7 @@ from carpediem.lab.study import Study
 from carpediem.lab.table import Column, Table, Value, render_markdown, render_text
 from carpediem.lab.tables import summary_tables
 from carpediem.lab.tensorboard import write_events
+from carpediem.lab.terminal_curves import terminal_curves
 from carpediem.lab.words import in_words
 
 

@@ -1,4 +1,4 @@
-"""Convergence as the page carries it: training loss and test error, a line a method."""
+"""Convergence as the page carries it: training losses and test error, a line a method."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from carpediem.lab.results import Cell, method_name
 from .numbers import short, shorts
 
 _FIELDS = ("train_loss", "test_error")
+_OF_TRAINING_SET = "training_set_loss"  # which not every run has, nor every epoch of a run
 
 
 def lines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -25,7 +26,10 @@ def lines(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def convergence(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Training loss and test error by epoch: mean and range over the finished runs, and each unfinished run."""
+    """Losses and test error by epoch: mean and range over the finished runs, and each unfinished run.
+
+    The loss over the whole training set is that of the epochs named in `evaluated`, by their place among all.
+    """
     return {
         "warm_up": _warm_up(cells),
         "lines": [
@@ -44,23 +48,37 @@ def _mean(runs: Sequence[RunRecord]) -> dict[str, Any]:
         "iterations": [int(rows[0]["iteration"]) for rows in epochs],
         "seconds": shorts(fmean(row["seconds"] for row in rows) for rows in epochs),
     }
-    for field in _FIELDS:
-        values = [[float(row[field]) for row in rows] for rows in epochs]
-        # The mean of seeds one of which diverged is no number, and neither is their range.
-        known = [row if all(map(math.isfinite, row)) else [math.nan] for row in values]
-        curve[field] = {
-            "mean": shorts(map(fmean, known)),
-            "low": shorts(map(min, known)),
-            "high": shorts(map(max, known)),
-        }
-    return curve
+    at = _evaluated(runs)
+    curve["evaluated"] = at
+    curve[_OF_TRAINING_SET] = _spread([epochs[place] for place in at], _OF_TRAINING_SET)
+    return curve | {field: _spread(epochs, field) for field in _FIELDS}
+
+
+def _spread(epochs: Sequence[Sequence[dict[str, Any]]], field: str) -> dict[str, list[float | int | None]]:
+    values = [[float(row[field]) for row in rows] for rows in epochs]
+    # The mean of seeds one of which diverged is no number, and neither is their range.
+    known = [row if all(map(math.isfinite, row)) else [math.nan] for row in values]
+    return {
+        "mean": shorts(map(fmean, known)),
+        "low": shorts(map(min, known)),
+        "high": shorts(map(max, known)),
+    }
+
+
+def _evaluated(runs: Sequence[RunRecord]) -> list[int]:
+    """The epochs after which every run was evaluated on the whole training set."""
+    epochs = zip(*(run.epochs for run in runs), strict=False)
+    return [n for n, rows in enumerate(epochs) if all(row.get(_OF_TRAINING_SET) is not None for row in rows)]
 
 
 def _single(run: RunRecord) -> dict[str, Any]:
+    at = _evaluated([run])
     return {
         "seed": run.config["seed"],
         "iterations": [int(epoch["iteration"]) for epoch in run.epochs],
         "seconds": shorts(epoch["seconds"] for epoch in run.epochs),
+        "evaluated": at,
+        _OF_TRAINING_SET: shorts(float(run.epochs[place][_OF_TRAINING_SET]) for place in at),
     } | {field: shorts(float(epoch[field]) for epoch in run.epochs) for field in _FIELDS}
 
 

@@ -31,7 +31,7 @@ _SECTIONS = (
     (
         "convergence",
         "Convergence",
-        "Training loss and test error of every method (Figures 5, 6 and 8 to 10).",
+        "Training loss and test error of every method (Figures 5 and 6; Figures 8 to 10 show the test error alone).",
     ),
     ("tables", "Tables", "Our figures, and the paper's beside them where it has the same experiment."),
     (

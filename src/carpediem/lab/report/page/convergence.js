@@ -1,8 +1,10 @@
-// Training loss and test error by iteration or by time, a line a method.
+// Training losses and test error by iteration or by time, a line a method.
 
+const OF_TRAINING_SET = "training_set_loss";
 const QUANTITIES = [
-  ["train_loss", "Training loss (of what was drawn)"],
+  [OF_TRAINING_SET, "Training loss (whole training set)"],
   ["test_error", "Test error (%)"],
+  ["train_loss", "Loss of the drawn samples"],
 ];
 
 const ALONG = [["iterations", "iterations"], ["seconds", "wall-clock time"]];
@@ -13,7 +15,10 @@ function convergence(data) {
   if (!lines.some((line) => line.iterations.length || line.unfinished.length)) {
     return [missing("No epoch has been finished yet; the curves begin with the first.")];
   }
-  const figures = QUANTITIES.map(([field, title]) =>
+  // Not every run, nor every epoch of one, was evaluated on the whole training set.
+  const isEvaluated = lines.some((line) => [line, ...line.unfinished].some((one) => one.evaluated.length));
+  const shown = isEvaluated ? QUANTITIES : [QUANTITIES[2], QUANTITIES[1]];
+  const figures = shown.map(([field, title]) =>
     figure({
       id: `convergence-${field}`,
       title: () => title + (isAskedLog() && lowestDrawn(lines.filter(isOn), field) <= 0 ? ", on a linear scale: 0 has no logarithm" : ""),
@@ -23,7 +28,7 @@ function convergence(data) {
     }),
   );
   const counts = [...new Set(d3.extent(lines.map((line) => line.seeds.length).filter(Boolean)))].filter(Boolean);
-  const diverged = lines.filter((line) => QUANTITIES.some(([field]) => line[field].mean.includes(null))).map((line) => line.name);
+  const diverged = lines.filter((line) => shown.some(([field]) => line[field].mean.includes(null))).map((line) => line.name);
   const unfinished = lines.some((line) => line.unfinished.length);
   return [
     el(
@@ -41,6 +46,7 @@ function convergence(data) {
       counts.at(-1) > 1 ? "Band: lowest to highest. " : "",
       diverged.length ? `A seed of ${diverged.join(" and of ")} has a loss that is no number: there the line has a gap. ` : "",
       unfinished ? "Thin lines: single runs that have not finished. " : "",
+      isEvaluated ? "The whole training set is evaluated as tests are made, without augmentation. " : "",
       "Time is that of training alone, without evaluation.",
     ),
   ];
@@ -54,20 +60,24 @@ function lowestDrawn(lines, field) {
   return d3.min(lines.flatMap((line) => [...line[field].low, ...line.unfinished.flatMap((run) => run[field])]));
 }
 
+function epochsOf(one, field) {
+  return field === OF_TRAINING_SET ? one.evaluated : d3.range(one.iterations.length);
+}
+
 function convergenceDrawing(data, field, title, width) {
   const x = view.oneOf("x", ALONG.map(([value]) => value), "iterations");
   const lines = data.lines.filter(isOn);
   const isLog = isAskedLog() && !(lowestDrawn(lines, field) <= 0);
   const thick = lines.map((line) => ({
     line,
-    points: line.iterations.map((_, i) => ({
-      x: line[x][i], y: line[field].mean[i], low: line[field].low[i], high: line[field].high[i], epoch: i, line,
+    points: epochsOf(line, field).map((epoch, i) => ({
+      x: line[x][epoch], y: line[field].mean[i], low: line[field].low[i], high: line[field].high[i], epoch, line,
     })),
   }));
   const thin = lines.flatMap((line) =>
     line.unfinished.map((run) => ({
       line,
-      points: run.iterations.map((_, i) => ({ x: run[x][i], y: run[field][i], epoch: i, line, seed: run.seed })),
+      points: epochsOf(run, field).map((epoch, i) => ({ x: run[x][epoch], y: run[field][i], epoch, line, seed: run.seed })),
     })),
   );
   const all = [...thick, ...thin].flatMap((one) => one.points);
@@ -118,12 +128,14 @@ function convergenceTip(point, x, title) {
 function convergenceNumbers(lines, field) {
   const columns = ["method", "seeds", "epoch", "iteration", "seconds", "mean", "lowest", "highest"];
   const rows = lines.flatMap((line) => [
-    ...line.iterations.map((iteration, i) => [
-      line.name, line.seeds.length, i + 1, iteration, line.seconds[i], line[field].mean[i], line[field].low[i], line[field].high[i],
+    ...epochsOf(line, field).map((epoch, i) => [
+      line.name, line.seeds.length, epoch + 1, line.iterations[epoch], line.seconds[epoch],
+      line[field].mean[i], line[field].low[i], line[field].high[i],
     ]),
     ...line.unfinished.flatMap((run) =>
-      run.iterations.map((iteration, i) => [
-        `${line.name}, seed ${run.seed}, unfinished`, 1, i + 1, iteration, run.seconds[i], run[field][i], run[field][i], run[field][i],
+      epochsOf(run, field).map((epoch, i) => [
+        `${line.name}, seed ${run.seed}, unfinished`, 1, epoch + 1, run.iterations[epoch], run.seconds[epoch],
+        run[field][i], run[field][i], run[field][i],
       ]),
     ),
   ]);
