@@ -22,6 +22,7 @@ from carpediem.lab.session import table_text
 from carpediem.lab.stage_tables import stage_tables
 from carpediem.lab.table import measured, render_csv, render_markdown, render_text
 from carpediem.lab.tables import all_tables
+from carpediem.lab.world_tables import world_table
 
 TABLE_ENDINGS = {"": "text", ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
@@ -48,17 +49,29 @@ def tables(
             help="How each method fared at each learning rate, and method and draws taken apart, instead.",
         ),
     ] = False,
+    worlds: Annotated[
+        bool,
+        typer.Option(
+            "--worlds",
+            help="On CIFAR-10 with momentum: the paper, ours with the recipe paper, ours with released, instead.",
+        ),
+    ] = False,
 ) -> None:
-    """The paper's tables from finished runs, ours beside the paper's figures, and summaries of other settings."""
+    """The paper's tables from finished runs, ours beside the paper's numbers; then summaries of what has none there.
+
+    Runs that differ from the paper's in anything make a table of the same shape that is titled by what differs.
+    """
     if form is None:
         ending = "" if out is None else out.suffix
         if ending not in TABLE_ENDINGS:
             raise ValueError(f"--out must end in .md, .csv, .json or .txt, or --format be given, got {out}")
         form = TABLE_ENDINGS[ending]
-    if overview and stages:
-        raise ValueError("--overview and --stages make different tables; call once with each")
+    if overview + stages + worlds > 1:
+        raise ValueError("--overview, --stages and --worlds make different tables; call once with each")
     if stages:
         made = stage_tables(read_runs(*folders))
+    elif worlds:
+        made = [world_table(read_runs(*folders))]
     elif overview:
         by_folder = {folder.as_posix(): read_runs(folder) for folder in folders}
         made = [overview_table(by_folder, links=form == "markdown")]
@@ -98,9 +111,10 @@ def figures(
 ) -> None:
     """The paper's figures from finished runs, as PNG and PDF, as far as the runs' records hold what they show.
 
-    curves_…: training loss and test error (Figures 5, 6, 8 to 10). trails_…: predictions of a few samples, and what a
-    growing and a sliding window make of them (Figure 2). index_…: uncertainty beside both indices (Figure 3). losses_…:
-    the losses of what was drawn (Figure 4). grid_…: test error by window and pressure (Figure 7).
+    curves_…: training loss and test error by iteration, curves_…_seconds by seconds of training (Figures 5 and 6; the
+    paper's 8 to 10 show the test error alone). trails_…: predictions of a few samples, and what a growing and a sliding
+    window make of them (Figure 2). index_…: uncertainty beside both indices (Figure 3) and losses_…: the losses of what
+    was drawn (Figure 4), both at 30% and 70% of the epochs. grid_…: test error by window and pressure (Figure 7).
     """
     for file in write_figures(read_runs(*folders), folders, out or _first(folders) / "figures"):
         typer.echo(file)
