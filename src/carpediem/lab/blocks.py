@@ -18,11 +18,13 @@ class Block:
 
     Args:
         printed_key: where the paper's numbers are found.
+        beside: Random Batch that draws otherwise, to compare with too.
     """
 
     key: Key
     printed_key: Key
     cells: list[Cell] = field(default_factory=list)
+    beside: list[Cell] = field(default_factory=list)
 
     def of(self, method: str) -> Cell | None:
         """The cell of a method, or None where it was not run."""
@@ -46,4 +48,6 @@ def blocks(version: Version, *, whole: bool) -> list[Block]:
     for cell in version.cells:
         key = setting_key(cell)
         found.setdefault(key, Block(key, shape.printed_key(key))).cells.append(cell)
+    for cell in version.beside:
+        found[setting_key(cell)].beside.append(cell)
     return [block for block in found.values() if whole or block.cells]

@@ -40,7 +40,7 @@ def error_table(version: Version, *, whole: bool = False) -> Built:
 
 def _errors(title: str, leading: tuple[Column, ...], found: list[Block]) -> Table:
     shown = [cell for block in found for cell in block.cells]
-    compared_with = difference_columns(shown)
+    compared_with = difference_columns([cell for block in found for cell in (*block.cells, *block.beside)])
     rows: list[tuple[Value, ...]] = []
     for block in found:
         named = dict(zip(("data", "network", "optimizer"), block.labels, strict=True))
@@ -53,7 +53,7 @@ def _errors(title: str, leading: tuple[Column, ...], found: list[Block]) -> Tabl
                 unrun: Sequence[Value] = [None] * len(compared_with)
                 rows.append((*labels, name, None, None, printed, *unrun, None, theirs))
                 continue
-            compared = differences(cell, block.cells, compared_with)
+            compared = differences(cell, [*block.cells, *block.beside], compared_with)
             lower = None if method == "recency" else _reduction(block.of("recency"), cell)
             ours = (method_name(cell, shown), cell.best_error, len(cell.runs))
             rows.append((*labels, *ours, printed, *compared, lower, theirs))

@@ -77,6 +77,7 @@ class Version:
     Args:
         words: what differs from the paper but the recipe.
         telling: the cells that differ so; the others are what they are compared with.
+        beside: Random Batch that differs from them in its draws alone, to compare with too.
     """
 
     shape: Shape
@@ -85,6 +86,7 @@ class Version:
     words: tuple[str, ...] = ()
     cells: list[Cell] = field(default_factory=list)
     telling: list[Cell] = field(default_factory=list)
+    beside: list[Cell] = field(default_factory=list)
 
     @property
     def is_own(self) -> bool:
@@ -121,8 +123,15 @@ def versions(cells: Iterable[Cell], shape: Shape) -> list[Version]:
             for more, layer in _layers(members, shape):
                 all_words = (*words, *(told(name, value) for name, value in options.items()), *more)
                 telling = [cell for cell in layer if _options(cell, shape)] if options else layer
-                found.append(Version(shape, recipe, net, all_words, layer, telling))
+                beside = [c for c in _randoms(group, layer) if c not in layer]
+                found.append(Version(shape, recipe, net, all_words, layer, telling, beside))
     return sorted(found, key=lambda one: (not one.is_own, one.recipe, one.words))
+
+
+def _randoms(cells: list[Cell], layer: list[Cell]) -> list[Cell]:
+    """Random Batch in the settings of these cells."""
+    settings = {cell.setting for cell in layer}
+    return [cell for cell in cells if cell.method == "random" and cell.setting in settings]
 
 
 def _world(cell: Cell, shape: Shape) -> tuple[str, str, tuple[str, ...]]:
