@@ -270,7 +270,7 @@ def test_figure_7_has_a_field_a_point_and_frames_the_best():
     runs = [point(10.0, 5, 7.0), point(1000.0, 5, 6.25), point(10.0, 10, 6.5)]
     (search,) = grid_searches(group_cells(runs))
     figure = grid_figure(search)
-    assert not any("uniformly" in text.get_text() for text in figure.texts)
+    assert not any("s₀ = 1" in text.get_text() for text in figure.texts)
     axes = figure.axes[0]
     words = {text.get_text(): text.get_position() for text in axes.texts}
     assert words == {"7.00": (0, 0), "6.25": (0, 1), "6.50": (1, 0), "not run": (1, 1)}
@@ -284,13 +284,27 @@ def test_figure_7_frames_all_that_are_best_and_says_what_a_pressure_of_1_is():
     (search,) = grid_searches(group_cells(runs))
     figure = grid_figure(search)
     assert {frame.get_xy() for frame in figure.axes[0].patches} == {(-0.5, -0.5), (0.5, -0.5)}
-    below = figure.texts[-1].get_text()
-    assert "s₀ = 1 draws uniformly: no window changes it" in below
-    assert "Random Batch beside it: 6.75" in below
+    notes = [text.get_text() for text in figure.texts]
+    assert "With s₀ = 1 the window changes nothing: one training stands at every window." in notes
+    assert "Random Batch beside it: 6.75." in notes
     assert_inside(figure)
     runs[-1].config["draws"] = "independent"
     (search,) = grid_searches(group_cells(runs))
     assert "Random Batch (independent draws) beside it" in grid_figure(search).texts[-1].get_text()
+
+
+def test_the_words_of_figure_7_leave_the_map_free():
+    runs = [point(1.0, 10, 6.5), point(10.0, 5, 7.0), point(10.0, 15, 7.0), point(None, None, 6.75, "random")]
+    (search,) = grid_searches(group_cells(runs))
+    figure = grid_figure(search)
+    assert len(figure.texts) == 2 + 3  # the head's two, and one on warm-ups, on s₀ = 1 and on Random Batch
+    assert_inside(figure)
+    axes, renderer = figure.axes[0], figure.canvas.get_renderer()
+    taken = axes.get_tightbbox(renderer)
+    boxes = [text.get_window_extent(renderer) for text in figure.texts]
+    for index, box in enumerate(boxes):
+        assert not box.overlaps(taken)
+        assert not any(box.overlaps(other) for other in boxes[:index])
 
 
 def test_of_several_sets_of_options_the_papers_stands_for_a_method_else_the_one_with_the_most_runs():

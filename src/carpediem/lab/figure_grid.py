@@ -19,9 +19,12 @@ def grid_figure(search: GridSearch) -> Figure:
     from matplotlib.patches import Rectangle
 
     columns, rows = len(search.windows), len(search.pressures)
-    width, height = max(5.4, 1.9 + 1.15 * columns), 1.85 + 0.5 * rows
+    notes = _notes(search)
+    under, above = 0.65 + 0.17 * len(notes), 0.75
+    width, height = max(5.4, 1.9 + 1.15 * columns), under + above + 0.15 + 0.5 * rows
     figure = new_figure(width, height)
-    axes = figure.add_axes((0.95 / width, 0.65 / height, (width - 2.0) / width, (height - 1.55) / height))
+    low, tall = under / height, (height - under - above) / height
+    axes = figure.add_axes((0.95 / width, low, (width - 2.0) / width, tall))
     errors = np.full((rows, columns), np.nan)
     for (pressure, window), found in search.errors.items():
         errors[search.pressures.index(pressure), search.windows.index(window)] = found.mean
@@ -47,24 +50,31 @@ def grid_figure(search: GridSearch) -> Figure:
     bar = figure.colorbar(
         shown,
         ax=axes,
-        cax=figure.add_axes((1 - 0.9 / width, 0.65 / height, 0.14 / width, (height - 1.55) / height)),
+        cax=figure.add_axes((1 - 0.9 / width, low, 0.14 / width, tall)),
     )
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     counts = sorted({found.count for found in search.errors.values()})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
+    head(figure, literal(search.title), below, left=0.3)
+    for line, note in enumerate(notes):
+        place = (under - 0.6 - 0.17 * line) / height
+        figure.text(0.3 / width, place, note, fontsize=8, color=GREY, va="top")
+    return figure
+
+
+def _notes(search: GridSearch) -> list[str]:
+    """What is said under the map, line by line."""
+    found = []
     if len(search.warm_ups) > 1:
-        below += f"\npoints differ in their warm-up: {', '.join(map(str, search.warm_ups))} epochs"
+        found.append(f"Points differ in their warm-up: {', '.join(map(str, search.warm_ups))} epochs.")
     if 1.0 in search.pressures:
-        below += (
-            "\ns₀ = 1 draws uniformly: no window changes it, and one training stands at all"
-        )
+        found.append("With s₀ = 1 the window changes nothing: one training stands at every window.")
     if search.random is not None and (random := search.random.best_error) is not None:
         draws = f" ({search.random_draws})" if search.random_draws else ""
-        below += f"\nRandom Batch{draws} beside it: {_words(random)}"
-    head(figure, literal(search.title), below, left=0.3)
-    return figure
+        found.append(f"Random Batch{draws} beside it: {_words(random)}.")
+    return found
 
 
 def _words(estimate: Estimate) -> str:

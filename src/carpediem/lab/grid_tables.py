@@ -16,8 +16,8 @@ from carpediem.lab.words import told
 
 _NOTE = (
     "The paper shows its grid search as a figure, without numbers. With s₀ = 1 every sample is as likely as any other, "
-    "whatever the window: what was trained once stands at every window, and the difference to it is taken seed by seed "
-    "too. "
+    "whatever the window and the warm-up: what was trained once stands at every window, and the difference to it is "
+    "taken seed by seed too. "
 )
 _COLUMNS = (
     Column("data", "Data"),
