@@ -46,7 +46,10 @@ def test_a_study_is_read_with_its_finished_and_unfinished_runs(tmp_path):
     write_run(tmp_path, "aaaaaaaaaaaa")
     first, second = read_runs(tmp_path)
     assert first == RunRecord(
-        "aaaaaaaaaaaa", LATER_FIELDS | CONFIG, [epoch(n) for n in range(3)], {"finished": "2026-01-01T00:00:00+00:00"}
+        "aaaaaaaaaaaa",
+        LATER_FIELDS | CONFIG,
+        [epoch(n) for n in range(3)],
+        {"finished": "2026-01-01T00:00:00+00:00"},
     )
     assert (second.hash, second.finished, second.config["seed"]) == ("bbbbbbbbbbbb", False, 1)
 
