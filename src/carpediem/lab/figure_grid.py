@@ -59,8 +59,7 @@ def grid_figure(search: GridSearch) -> Figure:
     below = f"Recency Bias: best test error (%), {seeds} seed{'s' * (counts != [1])} a field; the lowest is framed"
     head(figure, literal(search.title), below, left=0.3)
     for line, note in enumerate(notes):
-        place = (under - 0.6 - 0.17 * line) / height
-        figure.text(0.3 / width, place, note, fontsize=8, color=GREY, va="top")
+        figure.text(0.3 / width, (under - 0.6 - 0.17 * line) / height, note, fontsize=8, color=GREY, va="top")
     return figure
 
 
