@@ -93,7 +93,7 @@ def grids(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 
 def ablations(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """Tables 6 and 7: the best test error by pressure, for every setting with a pressure that does not decay."""
+    """The best test error by pressure, as in Table 7, for every setting with a pressure that does not decay."""
     groups = cells_by_setting(cell for cell in cells if cell.runs and "schedule" in cell.options)
     found: list[dict[str, Any]] = []
     for group in groups:
