@@ -238,7 +238,7 @@ def test_dropout_goes_to_a_function_that_takes_it_and_is_refused_by_one_that_doe
     assert Network(config, 4, 1, CPU)._seeded(0)[1].rate == 0.7
     assert takes_dropout("own_networks:passing_on")
     with pytest.raises(
-        ValueError, match=r"--dropout must be left out, since own_networks:frozen takes none, got 0.7; give "
+        ValueError, match=r"dropout must be left out, since own_networks:frozen takes none, got 0.7; give "
     ):
         make_configs("random", net="own_networks:frozen", dropout=0.7)
     make_configs("random", net="own_networks:frozen")
