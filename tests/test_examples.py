@@ -12,6 +12,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # The last line that each must print.
 LAST = {
     "accelerate_digits": r"epoch 11  test error +\d+\.\d\d% on 2 processes",
+    "find_wrong_labels": r"average precision 0\.9[789]\d",
     "digits": r"epoch 19  test error +\d\.\d\d%  settled samples +\d+%",
     "ddp": r"epoch 11  test error +\d+\.\d\d% on 2 ranks",
     "gpu_resident": r"epoch 7  mean loss \d\.\d{3} on (cpu|cuda)",

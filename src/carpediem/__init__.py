@@ -3,6 +3,7 @@
 from carpediem.core.distribution import Distribution, Levels, Uniform, Weights
 from carpediem.core.history import LabelHistory
 from carpediem.dataset import Indexed
+from carpediem.record import Record
 from carpediem.sampler import AdaptiveSampler
 from carpediem.selectors import ActiveBias, OnlineBatch, RandomBatch, RecencyBias, Selector, WeightedBatch
 
@@ -18,6 +19,7 @@ __all__ = [
     "OnlineBatch",
     "RandomBatch",
     "RecencyBias",
+    "Record",
     "Selector",
     "Uniform",
     "WeightedBatch",

@@ -77,11 +77,14 @@ class LabelHistory:
 
     def append(self, indices: Tensor, labels: Tensor) -> None:
         """`record` for what has been checked, without a look at the values; index N is dropped."""
+        self.append_repeated(indices, labels, repeats_of(indices))
+
+    def append_repeated(self, indices: Tensor, labels: Tensor, repeats: tuple[Tensor, Tensor] | None) -> None:
+        """`append` where the indices' repeats are known, as `repeats_of` gives them."""
         index, window = native(indices), self.window
         rows, cursor = native(self.labels), native(self.cursor)
         new = native(labels.to(self.labels.dtype))
         places = whole(cursor[index])
-        repeats = _repeats(indices)
         if repeats is None:
             kept = last = index
         else:
@@ -136,7 +139,7 @@ def last_of_each(indices: Tensor, dropped: int) -> Tensor:
     >>> last_of_each(torch.tensor([3, 5, 3]), dropped=9)
     tensor([9, 5, 3])
     """
-    repeats = _repeats(indices)
+    repeats = repeats_of(indices)
     return indices if repeats is None else torch.where(repeats[1] == 0, indices, dropped)
 
 
@@ -146,16 +149,20 @@ def rounds(indices: Tensor) -> Iterator[Tensor]:
     >>> [part.tolist() for part in rounds(torch.tensor([3, 5, 3]))]
     [[0, 1], [2]]
     """
-    repeats = _repeats(indices)
+    repeats = repeats_of(indices)
     before = torch.zeros_like(indices) if repeats is None else repeats[0]
     for number in range(int(before.max()) + 1 if len(before) else 0):
         yield (before == number).nonzero().flatten()
 
 
-def _repeats(indices: Tensor) -> tuple[Tensor, Tensor] | None:
+def repeats_of(indices: Tensor) -> tuple[Tensor, Tensor] | None:
     """How often each entry's index occurs before and after it; None where the host sees no repeat."""
     if indices.device.type == "cpu":
         values = indices.numpy()
+        if len(values) > FEW:
+            values = values.astype(
+                np.int32
+            )  # sorted in half the time; what looks like repeats is counted below
         ordered = np.sort(values)
         if not (ordered[1:] == ordered[:-1]).any():
             return None

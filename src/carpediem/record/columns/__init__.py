@@ -1,0 +1,1 @@
+"""The columns that a record can hold, one a file."""
