@@ -54,6 +54,7 @@ def make_one(sampler: AdaptiveSampler | Selector, group: dist.ProcessGroup | Non
     """What `synchronise` does, for a framework that shares out the sampler's stream itself."""
     selector = sampler.selector if isinstance(sampler, AdaptiveSampler) else sampler
     _refuse_differences(_settings(sampler), group)
+    selector.check_shared()
     selector.journal = Journal(selector, group)
 
 

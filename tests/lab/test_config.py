@@ -12,10 +12,11 @@ from carpediem.cli import app
 from carpediem.lab import plans
 from carpediem.lab.config import LATER_FIELDS, METHODS, SELECTION_OPTIONS, RunConfig
 from carpediem.lab.data import ImageData
+from carpediem.lab.groups import by_setting
 from carpediem.lab.plans import PLANS, parse_method, plan_called, plan_configs, run_configs
 from carpediem.lab.recipes import RECIPES, recipe
-from carpediem.lab.records import read_runs
-from carpediem.lab.results import setting_of
+from carpediem.lab.records import RunRecord, read_runs
+from carpediem.lab.results import group_cells, method_name, setting_of
 from carpediem.lab.study import Study
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -178,7 +179,11 @@ def test_unknown_and_missing_fields_are_named():
         ("last_batch", "kept", "last_batch must be one of dropped, filled, got 'kept'"),
         ("window_start", "ones", "window_start must be one of empty, zeros, got 'ones'"),
         ("pressure_lag", 2, "pressure_lag must be one of 0, 1, got 2"),
-        ("renewal", "step", "renewal must be 'epoch' with mode 'sample', got 'step'; choose mode 'reweight'"),
+        (
+            "renewal",
+            "step",
+            "renewal must be 'epoch' with mode 'sample', got 'step'; ask for 'epoch' too, or for",
+        ),
         ("batch_size", 0, "batch_size must be at least 1, got 0"),
         ("iterations", 0, "iterations must be at least 1, got 0"),
         ("seed", -1, "seed must be at least 0 and less than 2^63, got -1"),
@@ -334,10 +339,57 @@ def test_active_bias_alone_has_no_weight_decay_with_the_authors_densenet_and_war
     assert {c.weight_decay for c in made} == {5e-4}
 
 
+def test_a_weight_decay_that_is_not_the_recipes_for_active_bias_makes_a_cell_of_its_own():
+    plain, other = (
+        configs(recipe_name="released", net="densenet-40-12", methods=["active"], seeds=[0], **changes)[0]
+        for changes in ({}, {"weight_decay": 5e-4})
+    )
+    runs = [
+        RunRecord(c.hash, c.to_dict(), [{"epoch": 0, "iteration": 1, "train_loss": 1.0, "test_error": e}], {})
+        for c, e in ((plain, 10.0), (other, 20.0))
+    ]
+    cells = group_cells(runs)
+    assert sorted(cell.best_error.mean for cell in cells) == [10.0, 20.0]
+    assert {method_name(cell, cells) for cell in cells} == {
+        "Active Bias",
+        "Active Bias (weight decay 0.0005)",
+    }
+
+
+def test_runs_that_test_with_dropout_train_in_no_wave_with_others():
+    made = [*configs(seeds=[0]), *configs(seeds=[0], dropout_in_testing=True)]
+    assert len(by_setting(made)) == 2
+
+
+@pytest.mark.usefixtures("any_data")
+def test_another_window_takes_its_warm_up_along():
+    made = plan_configs(PLANS["grid-search"], seeds=[0], datasets=["cifar10"], window=7)
+    assert sorted((c.window, c.warm_up, c.pressure) for c in made) == [
+        (7, 10, s) for s in (1.0, 10.0, 100.0, 1000.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"augmentation": "mix"}, "augmentation must be one of"),
+        ({"normalisation": "mine"}, "normalisation must be one of"),
+        ({"dropout": 1.5}, "dropout must be in [0, 1), got 1.5"),
+        ({"net": "resnet-51"}, "net must be one of"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_there_is_a_run(changes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        configs(**changes)
+
+
 def test_the_released_recipe_trains_the_authors_networks_and_no_others():
     assert {c.net for c in configs(recipe_name="released")} == {"resnet-50-released"}
     assert {c.net for c in configs(recipe_name="released", net="densenet-10-4")} == {"densenet-10-4-released"}
-    with pytest.raises(ValueError, match=r"net must be resnet-50 or densenet-L-k, .* got 'small-cnn'"):
+    with pytest.raises(
+        ValueError,
+        match=r"recipe must not be 'released' for small-cnn: .* choose another recipe or one of these networks",
+    ):
         configs(recipe_name="released", net="small-cnn")
 
 

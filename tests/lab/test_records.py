@@ -2,12 +2,23 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
-from carpediem.lab.config import LATER_FIELDS
-from carpediem.lab.records import RecordError, RunRecord, export_runs, read_epochs, read_run, read_runs
+from carpediem.lab.config import LATER_FIELDS, RunConfig
+from carpediem.lab.records import (
+    RecordError,
+    RunRecord,
+    export_runs,
+    read_epochs,
+    read_run,
+    read_runs,
+    record_line,
+)
 from carpediem.lab.results import group_cells
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "2026-11-15_cifar10_resnet50_momentum_paper"
 
 CONFIG = {
     "recipe": "demo",
@@ -185,6 +196,25 @@ def test_two_finished_records_of_one_run_that_differ_are_refused(tmp_path):
     words = r"run 0123456789ab \(\w+, seed 0\) occurs twice with different epochs"
     with pytest.raises(RecordError, match=words):
         read_runs(tmp_path / "here", tmp_path / "there")
+
+
+def test_of_two_records_of_one_run_the_one_that_looked_at_more_is_taken(tmp_path):
+    for place in ("here", "there"):
+        write_run(tmp_path / place, epochs=2)
+    (file,) = (tmp_path / "there").rglob("epochs.jsonl")
+    epochs = [json.loads(line) | {"training_set_loss": 0.5} for line in file.read_text().splitlines()]
+    file.write_text("".join(json.dumps(epoch) + "\n" for epoch in epochs))
+    for places in (("here", "there"), ("there", "here")):
+        (run,) = read_runs(*(tmp_path / place for place in places))
+        assert run.epochs == epochs
+
+
+def test_a_run_that_was_named_otherwise_before_is_the_same_run(tmp_path):
+    (run,) = [one for one in read_runs(PUBLISHED) if one.hash == "07efdea03d63"]
+    config = RunConfig.from_dict(run.config)
+    line = record_line({"run": config.hash, "config": run.config, "done": run.done, "epochs": run.epochs})
+    (tmp_path / "runs.jsonl").write_bytes(line)
+    assert len(read_runs(PUBLISHED, tmp_path)) == len(read_runs(PUBLISHED))
 
 
 def test_two_records_of_one_run_that_differ_in_their_clocks_alone_are_one(tmp_path):

@@ -80,15 +80,32 @@ def test_ranks_that_exchange_once_an_epoch_cannot_renew_at_each_step():
     selector = ActiveBias(4, 2, 6, warm_up=1, mode="reweight", renewal="step")
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
-        synchronise(AdaptiveSampler(selector, batch_size=2))
-        selector.refresh(0)
-        selector.observe(torch.arange(2), torch.randn(2, 2), torch.zeros(2).long())
         with pytest.raises(
             ValueError, match="renewal must be 'epoch' where ranks are synchronised, got 'step'"
         ):
-            selector.refresh(1)
+            synchronise(AdaptiveSampler(selector, batch_size=2))
+        assert selector.journal is None
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("make", "option"),
+    [
+        (lambda: RecencyBias(4, 2, 20), "window_start"),
+        (lambda: OnlineBatch(4, 2, 20), "pressure_lag"),
+        (lambda: ActiveBias(4, 2, 20), "renewal"),
+    ],
+)
+def test_a_state_from_before_an_option_was_there_loads_where_nothing_else_was_asked_for(make, option):
+    state = make().state_dict()
+    del state[option]
+    make().load_state_dict(state)
+    other = {"window_start": "zeros", "pressure_lag": 1, "renewal": "step"}[option]
+    asked = {option: other} | ({"mode": "reweight"} if option == "renewal" else {})
+    selector = type(make())(4, 2, 20, **asked)
+    with pytest.raises(ValueError, match=f"{option}|mode"):
+        selector.load_state_dict(state)
 
 
 @pytest.mark.parametrize(

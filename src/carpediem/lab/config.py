@@ -114,17 +114,19 @@ class RunConfig:
             raise ValueError(f"learning_rate must be more than 0 and finite, got {self.learning_rate}")
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be at least 0 and finite, got {self.weight_decay}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {self.dropout}")
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum must be in [0, 1), got {self.momentum}")
         if self.last_batch == "filled" and self.draws != "independent":
             raise ValueError(
-                f"last_batch must be 'dropped' with {self.draws} draws, got 'filled'; an epoch of them has no sample "
-                "left for another batch, independent draws have"
+                f"last_batch must be 'dropped' with {self.draws} draws, got 'filled'; ask for independent draws, or "
+                "for 'dropped'"
             )
         if self.renewal == "step" and self.mode != "reweight":
             raise ValueError(
-                f"renewal must be 'epoch' with mode {self.mode!r}, got 'step'; choose mode 'reweight', whose loss "
-                "weights can be renewed at each step"
+                f"renewal must be 'epoch' with mode {self.mode!r}, got 'step'; ask for 'epoch' too, or for mode "
+                "'reweight'"
             )
 
     @property

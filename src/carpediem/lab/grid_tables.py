@@ -66,6 +66,8 @@ def _table(
     optimizer = shown[0].config["optimizer"] if shown else version.shape.optimizers[0]
     what = f"grid search, best test error (%), {network_title(version.net)}, {optimizer_title(optimizer)}"
     more = () if warm_up == usual else (told("warm_up", warm_up),)
+    if any(point not in _PAPERS_POINTS for _, search in searches for point in search.points):
+        more += ("points that the paper has not",)
     title = version.title("Figure 7", what, more=more)
     note = f"{_NOTE}{INTERVAL}{trained_in(shown)}{left_out(shown)}"
     table = Table(title, note, _COLUMNS, rows, grouped=2)

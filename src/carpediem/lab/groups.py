@@ -95,6 +95,7 @@ def _setting(config: RunConfig) -> tuple[Any, ...]:
         c.net_fingerprint,
         c.weights,
         c.dropout,
+        c.dropout_in_testing,
         c.precision,
     )
 

@@ -59,7 +59,13 @@ class Network:
         self.train_logits = self._forward(training=True)
         self.test_logits = self._forward(training=False, dropping=config.dropout_in_testing)
         modules = dict(self._seeded(0).named_modules())
-        if test_dropout and not any(_drops(module) for module in modules.values()):
+        drops = any(map(_drops, modules.values()))
+        if config.dropout_in_testing and not drops:
+            raise ValueError(
+                f"dropout_in_testing must be off for a network without dropout, and {config.net} has no nn.Dropout at "
+                f"work with dropout {config.dropout:g}; leave it out, or give a dropout"
+            )
+        if test_dropout and not drops:
             raise ValueError(
                 f"test_dropout must be left out for a network without dropout, and {config.net} has no nn.Dropout at "
                 f"work with dropout {config.dropout:g}; leave --test-dropout out, or give --dropout"

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from carpediem.lab.analysis import paper
+from carpediem.lab.augment import augmentation, normalisation
 from carpediem.lab.config import LATER_FIELDS, METHOD_OPTIONS, METHODS, SELECTION_OPTIONS, RunConfig, batches
 from carpediem.lab.data import (
     DataNotFoundError,
@@ -18,7 +21,7 @@ from carpediem.lab.data import (
     plain_name,
 )
 from carpediem.lab.methods import build_selector
-from carpediem.lab.networks import fingerprint, takes_dropout
+from carpediem.lab.networks import build, fingerprint, takes_dropout
 from carpediem.lab.recipes import EPOCHS, network_of, recipe, recipe_of
 from carpediem.lab.records import RunRecord
 
@@ -182,6 +185,9 @@ def run_configs(
             "parameter called dropout"
         )
     net, data_name = network_of(recipe_name, net), plain_name(data_name)
+    if ":" not in net:
+        with torch.device("meta"):  # refuses an unknown name, and makes nothing
+            build(net, num_classes=data.num_classes, in_channels=3, dropout=0.0)
     named = {"recipe": recipe_name, "data": data_name, "net": net}
     base = named | {
         "data_fingerprint": data.fingerprint(),
@@ -202,6 +208,8 @@ def run_configs(
                 values = settings | base | chosen | variation | {name: plain[name] for name in unread}
                 config = RunConfig.from_dict(values | {"seed": seed})
                 # What cannot be trained is refused here, before anything is written.
+                augmentation(config.augmentation)
+                normalisation(config.normalisation)
                 build_selector(config, data.num_samples, data.num_classes, "cpu")
                 configs[config.hash] = config
     return list(configs.values())
@@ -302,5 +310,7 @@ def _data_or_size(name: str, data_dir: Path | None, image_size: int | None) -> I
 
 
 def _not_changed(variations: Sequence[dict[str, Any]], changes: dict[str, Any]) -> list[dict[str, Any]]:
-    """The variations without what the caller sets otherwise for all of them."""
-    return [{n: v for n, v in one.items() if changes.get(n) is None} for one in variations]
+    """The variations without what the caller sets otherwise for all of them; a warm-up goes with its window."""
+    changed = {name for name, value in changes.items() if value is not None}
+    changed |= {"warm_up"} if "window" in changed else set()
+    return [{n: v for n, v in one.items() if n not in changed} for one in variations]

@@ -11,8 +11,8 @@ from typing import Any
 from carpediem.lab.config import SELECTION_OPTIONS
 
 # The paper's words where it speaks: dropout 0.2, momentum 0.9, batch 128, 40,000 iterations at 0.1, divided by
-# 10 at 50% and 75%, q = 10, s0 = 100. The released code where it does not: flip and colour jitter, per-image
-# standardisation, Nesterov, weight decay 5e-4, independent draws for Random Batch too.
+# 10 at 50% and 75%, q = 10, s0 = 100. Where it does not, Nesterov, weight decay 5e-4 and independent draws for Random
+# Batch too as in the released code, whose augmentation and networks the recipe `released` has.
 PAPER: dict[str, Any] = {
     "dropout": 0.2,
     "momentum": 0.9,
@@ -158,8 +158,8 @@ def network_of(recipe_name: str, net: str) -> str:
         return net
     if net != "resnet-50" and not re.fullmatch(r"densenet-\d+-\d+", net):
         raise ValueError(
-            f"net must be resnet-50 or densenet-L-k, such as densenet-40-12, with the recipe released, got {net!r}; "
-            "the authors' code has no other"
+            f"recipe must not be 'released' for {net}: the authors' code has resnet-50 and densenet-L-k alone; choose "
+            "another recipe or one of these networks"
         )
     return net + _RELEASED
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from carpediem.lab.atomic import write_whole, writing_out
-from carpediem.lab.config import LATER_FIELDS
+from carpediem.lab.config import LATER_FIELDS, RunConfig
 
 # What tables and curves cannot do without; everything else in a record may be absent.
 _CONFIG_FIELDS = ("recipe", "data", "net", "optimizer", "method", "seed")
@@ -24,6 +24,8 @@ _EPOCH_FIELDS = ("epoch", "iteration", "train_loss", "test_error", "seconds")
 _FILES = ("config.json", "epochs.jsonl", "done.json")
 # What held before these fields were recorded.
 _LATER_FIELDS = {"net_fingerprint": ""} | LATER_FIELDS
+# What depends on the machine's other work.
+_CLOCKS = {"seconds", "seconds_with_evaluation", "side_by_side"}
 # JSON knows neither NaN nor infinity: these two are null for a run that diverged, and read as NaN.
 _LOSSES = ("train_loss", "training_set_loss", "test_loss")
 
@@ -74,12 +76,13 @@ def read_runs(*folders: str | Path, damage: list[str] | None = None) -> list[Run
         for read in _readers(Path(folder)):
             try:
                 run = read()
-                runs[run.hash] = _longer(runs[run.hash], run) if run.hash in runs else run
+                name = _name_of(run)
+                runs[name] = _longer(runs[name], run) if name in runs else run
             except RecordError as error:
                 if damage is None:
                     raise
                 damage.append(str(error))
-    return [runs[name] for name in sorted(runs)]
+    return sorted(runs.values(), key=lambda run: run.hash)
 
 
 def no_run_yet(folders: Sequence[str | Path]) -> ValueError:
@@ -250,19 +253,32 @@ def _check_epoch(epoch: Any, index: int, *, where: str) -> dict[str, Any]:
     return epoch | {name: math.nan for name in _LOSSES if name in epoch and epoch[name] is None}
 
 
+def _name_of(run: RunRecord) -> str:
+    """The first of the run's names, under which a record of an earlier name is the same run."""
+    try:
+        return RunConfig.from_dict(run.config).hash
+    except (TypeError, ValueError):  # made by another version, or by hand
+        return run.hash
+
+
 def _longer(one: RunRecord, other: RunRecord) -> RunRecord:
-    if one.finished and other.finished and _but_for_clocks(one) != _but_for_clocks(other):
+    if one.finished and other.finished and not _are_alike(one, other):
         raise RecordError(
             f"run {one.hash} ({one.config['method']}, seed {one.config['seed']}) occurs twice with different epochs; "
             f"read one of its folders only, or take runs/{one.hash} out of the other"
         )
-    return max(one, other, key=lambda run: (run.finished, len(run.epochs)))
+    # Of two that are alike the one that looked at more.
+    return max(one, other, key=lambda run: (run.finished, len(run.epochs), sum(map(_looked_at, run.epochs))))
 
 
-def _but_for_clocks(run: RunRecord) -> list[str]:
-    """The epochs without what depends on the machine's other work: one run, trained twice, is the same run."""
-    clocks = ("seconds", "seconds_with_evaluation", "side_by_side")
-    return [
-        json.dumps({name: epoch[name] for name in sorted(epoch) if name not in clocks})
-        for epoch in run.epochs
-    ]
+def _looked_at(epoch: dict[str, Any]) -> int:
+    return len(epoch.keys() - _CLOCKS)
+
+
+def _are_alike(one: RunRecord, other: RunRecord) -> bool:
+    """Whether the epochs are the same, but for the machine's other work and for what one alone has looked at."""
+    return len(one.epochs) == len(other.epochs) and all(
+        json.dumps([a[name], b[name]]) == json.dumps([a[name], a[name]])
+        for a, b in zip(one.epochs, other.epochs, strict=True)
+        for name in a.keys() & b.keys() - _CLOCKS
+    )

@@ -133,8 +133,7 @@ class Cell:
     def other_options(self) -> list[tuple[str, Any]]:
         """The method's options that have not the recipe's value, with the values that they have."""
         usual = recipe_of(self.config) or PAPER
-        options = METHOD_OPTIONS.get(self.method, SELECTION_OPTIONS)
-        return [(name, v) for name, v in self.selection if name in options and v != usual.get(name, v)]
+        return [(n, v) for n, v in self.selection if n not in ("method", "draws") and v != usual.get(n, v)]
 
     @property
     def best_error(self) -> Estimate | None:
@@ -362,10 +361,15 @@ def without_warm_up(cell: Cell) -> str:
 
 
 def selection_of(config: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """How this run selects batches: its method, draws and the options that its method reads."""
+    """How this run selects batches: its method, draws, the options that its method reads, and what is its own.
+
+    The last is what the recipe sets for the method alone, such as another weight decay.
+    """
     options = METHOD_OPTIONS.get(config["method"], SELECTION_OPTIONS)
     usual = recipe_of(config) or PAPER
-    return tuple((name, config.get(name, usual.get(name))) for name in ("method", "draws", *options))
+    plain = recipe_of(config, of_method=False)
+    own = [name for name in plain if usual[name] != plain[name]]
+    return tuple((name, config.get(name, usual.get(name))) for name in ("method", "draws", *options, *own))
 
 
 def diverged(runs: Iterable[RunRecord]) -> list[str]:

@@ -99,6 +99,13 @@ def train_and_show(
             "them in another folder",
             file=sys.stderr,
         )
+    unseen = [run for run in records if run.finished and "training_set_loss" not in run.epochs[-1]]
+    if study.training_loss_every and unseen:
+        print(
+            f"note: {len(unseen)} of these runs were trained before without the loss over the whole training set; to "
+            "have it, train them in another folder",
+            file=sys.stderr,
+        )
     made = tables(records)
     finished = [record for record in records if record.finished]
     # Shown before anything is written, which a folder that is no longer writable would prevent.
@@ -181,7 +188,8 @@ def list_studies(folders: dict[str, Path], published: Sequence[Path] = (), *, as
     where = f"in {place.parent if others else place}" + (" and results" if published else "")
     print(f"counted {where}; three seeds are meant, and more count too")
     print(
-        "carpediem reproduce NAME --datasets DATA trains what is missing; carpediem paper shows the paper's tables"
+        "carpediem reproduce NAME --datasets DATA trains what is not done there; "
+        "carpediem paper shows the paper's tables"
     )
 
 
@@ -189,6 +197,9 @@ def show_configs(configs: Sequence[RunConfig], *, as_json: bool = False) -> None
     """Prints what would be trained: the settings that all runs share, then what each has of its own."""
     if as_json:
         print(json.dumps([{"run": _name(config), **config.to_dict()} for config in configs], indent=2))
+        return
+    if not configs:
+        print("this share is empty: nothing would be trained")
         return
     settings = [config.to_dict() for config in configs]
     shared = [name for name in settings[0] if all(one[name] == settings[0][name] for one in settings)]

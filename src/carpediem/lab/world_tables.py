@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from carpediem.lab.analysis import paper
+from carpediem.lab.analysis.released_outcome import told
 from carpediem.lab.analysis.welch import welch
 from carpediem.lab.blocks import Block, Key, blocks
 from carpediem.lab.compared_cells import trained_in
@@ -29,6 +30,7 @@ _NOTE = (
 
 def world_table(records: Iterable[RunRecord]) -> Table:
     """CIFAR-10 with momentum, both networks: what the differences between the recipes are worth."""
+    records = list(records)
     cells = [cell for cell in group_cells(records) if cell.runs]
     rows: list[tuple[Value, ...]] = []
     shown = []
@@ -49,7 +51,8 @@ def world_table(records: Iterable[RunRecord]) -> Table:
         Column("difference", "Released − paper", "unpaired difference"),
     )
     title = "Three worlds: best test error (%), CIFAR-10, momentum"
-    return Table(title, f"{_NOTE}{trained_in(shown)}", columns, rows, grouped=2)
+    verdict = f" Does the gain exist in the authors' world? {told(records)}"
+    return Table(title, f"{_NOTE}{trained_in(shown)}{verdict}", columns, rows, grouped=2)
 
 
 def _released(found: list[Version], shape: Shape) -> list[tuple[str, Version]]:

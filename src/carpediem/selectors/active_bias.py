@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -36,6 +36,7 @@ class ActiveBias(Selector):
     """
 
     keeps_repeats = True
+    later: ClassVar = {"renewal": "epoch"}
 
     def __init__(
         self,
@@ -79,7 +80,8 @@ class ActiveBias(Selector):
         self.add_state("loss_weights", self._loss_weights)
         # Renewed at each step: 1 from the first selective epoch on. A tensor, since a captured step reads it.
         self._selects = torch.zeros(1, dtype=torch.float64, device=self.device)
-        self.add_state("selects", self._selects)
+        if renewal == "step":
+            self.add_state("selects", self._selects)
 
     def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
         return at_least_float32(logits).softmax(dim=1).gather(1, targets[:, None])[:, 0]
@@ -92,14 +94,16 @@ class ActiveBias(Selector):
             return Weights(self.moments.deviation() + self.smoothness)
         if self.renewal == "epoch":
             self._loss_weights.copy_(self.moments.deviation() + self.smoothness)
-        elif self.journal is None:
-            self._selects.fill_(1)
         else:
+            self._selects.fill_(1)
+        return Uniform(self.num_samples, self.device)
+
+    def check_shared(self) -> None:
+        if self.renewal == "step":
             raise ValueError(
                 "renewal must be 'epoch' where ranks are synchronised, got 'step'; they exchange what they observed "
                 "once an epoch"
             )
-        return Uniform(self.num_samples, self.device)
 
     def loss_weights(self, indices: Tensor) -> Tensor | None:
         """With mode="reweight": the weight of each sample of the batch, 1 on average; 1 during warm-up."""

@@ -72,12 +72,14 @@ class Selector(ABC):
         was_told: whether it has observed anything, by itself or through other ranks, or loaded a state.
         keeps_repeats: whether `keep` takes many steps in one call, in which a sample may occur again and the later
             value counts as the later step. Else several ranks' steps come in calls without such repeats.
+        later: options that states of an earlier version lack, with what held then.
     """
 
     draws: Draws = "systematic"
     journal: Journal | None = None
     learns: bool = True
     keeps_repeats: bool = False
+    later: ClassVar[dict[str, Any]] = {}
     _PLAIN: ClassVar = ("num_samples", "num_classes", "epochs")
 
     def __init__(
@@ -147,6 +149,9 @@ class Selector(ABC):
     def loss_weights(self, indices: Tensor) -> Tensor | None:
         """Weights for the loss of each sample of a batch, for methods that re-weight; else None."""
         return None
+
+    def check_shared(self) -> None:  # noqa: B027  # most options can be
+        """Refuse, by ValueError, options that several ranks cannot share."""
 
     def handed_in(self) -> Tensor | None:
         """What the training program hands in by itself, which must be the same on every rank; None if nothing."""
@@ -339,6 +344,7 @@ class Selector(ABC):
         if not isinstance(state, Mapping):
             raise TypeError(f"state must be what state_dict gave, a dictionary, got {_kind(state)}")
         own = {"method": type(self).__name__, **self._settings()}
+        state = {**self.later, **state}
         for name in (*own, "epoch"):
             if name not in state:
                 raise ValueError(f"the state has no {name!r}; it is no state of {own['method']}")

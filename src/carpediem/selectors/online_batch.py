@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ class OnlineBatch(Selector):
     """
 
     keeps_repeats = True
+    later: ClassVar = {"pressure_lag": 0}
 
     def __init__(
         self,

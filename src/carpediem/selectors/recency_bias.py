@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
@@ -33,6 +33,7 @@ class RecencyBias(Selector):
     """
 
     keeps_repeats = True
+    later: ClassVar = {"window_start": "empty"}
 
     def __init__(
         self,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from carpediem.lab.analysis.released_outcome import WORLDS, outcomes
+from carpediem.lab.analysis.released_outcome import WORLDS, frozen_dropout, outcomes
+from carpediem.lab.world_tables import world_table
 from lab.record_makers import run
 
 RESNET, DENSENET = "resnet-50-released", "densenet-40-12-released"
@@ -66,12 +67,33 @@ def test_pairs_that_all_differ_alike_have_no_interval_and_decide_nothing():
 def test_there_is_no_verdict_before_all_pairs_are_there():
     assert letter(world(10.2, EIGHT[:7])) is None
     assert letter(world(7.3, EIGHT[:5], net=DENSENET), DENSENET) == ("b", False)
+    # Pairs beyond those that the rule asks for are not looked at.
+    assert letter(world(7.3, [*EIGHT[:5], 9.0, 9.0], net=DENSENET), DENSENET) == ("b", False)
     assert letter([]) is None
 
 
 def test_each_network_is_judged_alone_and_by_its_own_range():
     runs = world(10.2, EIGHT) + world(7.8, EIGHT[:5], net=DENSENET)
     assert (letter(runs), letter(runs, DENSENET)) == (("b", False), ("a", False))
+
+
+@pytest.mark.parametrize(
+    ("pilot", "frozen"),
+    [
+        ({0.3: [10.0, 10.4], 0.2: [10.1, 10.3]}, 0.3),
+        ({0.3: [11.0, 11.4], 0.2: [10.1, 10.3]}, 0.2),
+        ({0.3: [11.0, 11.4], 0.2: [9.1, 9.3]}, None),
+        ({0.3: [11.0, 11.4]}, None),
+    ],
+)
+def test_the_pilot_freezes_the_dropout_that_fits_the_codes_first(pilot, frozen):
+    assert frozen_dropout(pilot, WORLDS[RESNET]) == frozen
+
+
+def test_the_table_of_the_worlds_says_what_came_out():
+    note = world_table(world(10.2, EIGHT)).note
+    assert "ResNet (L=50), released code: a gain, -0.41" in note
+    assert "DenseNet (L=40, k=12), released code: waits for its runs." in note
 
 
 @pytest.mark.parametrize(

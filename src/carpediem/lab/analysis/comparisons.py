@@ -219,8 +219,7 @@ def values(cell: Cell, measure: Measure) -> dict[int, float]:
 def judge(comparison: Comparison, measured: Measured) -> tuple[Verdict, PairedDifference | None]:
     """Whether runs bear a comparison out, and the difference seed by seed that says so.
 
-    Yes where its interval lies below 0; no where it lies above 0, or above the paper's own difference where that is
-    below 0; undecided otherwise, and always without an interval.
+    Yes where its interval lies below 0; no where it lies above 0; undecided otherwise, and always without an interval.
     """
     difference = mean_difference(list(comparison.by_seed(measured).values()))
     if difference is None:
@@ -229,6 +228,4 @@ def judge(comparison: Comparison, measured: Measured) -> tuple[Verdict, PairedDi
         return "undecided", difference
     if difference.high < 0:
         return "yes", difference
-    printed = comparison.printed
-    bound = 0.0 if printed is None else min(printed.difference, 0.0)
-    return ("no" if difference.low > bound else "undecided"), difference
+    return ("no" if difference.low > 0 else "undecided"), difference

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from carpediem.lab.analysis import paper
 from carpediem.lab.config import METHODS
 from carpediem.lab.records import RunRecord
@@ -111,19 +113,23 @@ def _mean_error(run: RunRecord) -> float | None:
 
 
 def _mean_log_loss(run: RunRecord) -> float | None:
-    losses = _training_losses(_selecting(run))
-    return fmean(math.log10(max(loss, _LEAST_LOSS)) for loss in losses) if losses else None
+    """Of every epoch after the warm-up; between those that recorded it, on a straight line."""
+    losses = _training_losses(run)
+    if not losses:
+        return None
+    epochs = np.arange(run.config.get("warm_up") or 0, len(run.epochs))
+    known = [math.log10(max(loss, _LEAST_LOSS)) for loss in losses.values()]
+    return float(np.interp(epochs, list(losses), known).mean()) if len(epochs) else None
 
 
 def _last_loss(run: RunRecord) -> float | None:
-    losses = _training_losses(run.epochs)
-    return losses[-1] if losses else None
+    return next(reversed(_training_losses(run).values()), None)
 
 
-def _training_losses(epochs: list[dict[str, Any]]) -> list[float]:
-    """Over the whole training set, of the epochs that recorded one."""
-    found = [epoch.get("training_set_loss") for epoch in epochs]
-    return [loss for loss in found if loss is not None and math.isfinite(loss)]
+def _training_losses(run: RunRecord) -> dict[int, float]:
+    """Over the whole training set, by the epochs that recorded one."""
+    found = {epoch["epoch"]: epoch.get("training_set_loss") for epoch in run.epochs}
+    return {n: loss for n, loss in found.items() if loss is not None and math.isfinite(loss)}
 
 
 def epoch_at(epochs: int, share: float) -> int:

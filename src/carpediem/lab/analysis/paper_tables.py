@@ -21,9 +21,9 @@ _MEASURES = (
 _RULES = (
     "Each claim is a set of comparisons, one number below another. The paper's own numbers: yes where all that are "
     "printed bear it out, no where none does; a tie does not. Ours, a comparison: yes where the 95% interval of the "
-    "difference, seed by seed, lies below 0; no where it lies above 0, or above the paper's own difference; undecided "
-    "otherwise. Ours, a claim: no where one comparison says no, yes where all say yes; of a claim about most cases no "
-    "where half of them say no, yes where more than half say yes."
+    "difference, seed by seed, lies below 0; no where it lies above 0; undecided otherwise. No interval is corrected "
+    "for the number of comparisons, which stands in brackets. Ours, a claim: no where one comparison says no, yes "
+    "where all say yes; of a claim about most cases no where half of them say no, yes where more than half say yes."
 )
 
 

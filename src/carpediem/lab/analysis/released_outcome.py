@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -20,9 +20,9 @@ from carpediem.lab.results import (
     mean_difference,
     seed_differences,
 )
+from carpediem.lab.titles import network_title
 
-PILOT_SEEDS = 2
-PILOT_DROPOUTS = (0.3, 0.2)  # the code's, then the paper's
+PILOT_DROPOUTS = (0.3, 0.2)  # the code's, then the paper's: the first that fits is frozen
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,15 @@ WORLDS = {
 }
 
 
+def frozen_dropout(pilot: Mapping[float, Sequence[float]], world: World) -> float | None:
+    """The dropout that the recipe is frozen with, or None where neither fits.
+
+    Args:
+        pilot: best errors of Random Batch by dropout.
+    """
+    return next((d for d in PILOT_DROPOUTS if d in pilot and world.is_reproduced(pilot[d])), None)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The first line of the rule that holds, and whether the gain is one of choosing the epoch.
@@ -74,7 +83,7 @@ class Outcome:
     Args:
         letter: a, b, b′, c or d.
         sentence: what it means.
-        is_of_choosing: whether the best epochs differ by more than the last ones (e).
+        is_of_choosing: of a gain, whether it is one of choosing the epoch (e).
     """
 
     letter: str
@@ -95,11 +104,11 @@ def outcome(random: Cell, recency: Cell, world: World) -> Outcome:
         )
     at_the_end = seed_differences(recency, random, _last_error)
     chosen = mean_difference([best[seed] - at_the_end[seed] for seed in best])
-    is_of_choosing = chosen is not None and chosen.high is not None and chosen.high < 0
     letter, sentence = _line(
         world, [best_error(run) for run in random.runs], mean_difference(list(best.values()))
     )
-    return Outcome(letter, sentence, is_of_choosing)
+    is_of_choosing = letter == "b" and chosen is not None and chosen.high is not None and chosen.high < 0
+    return Outcome(letter, sentence + ", one of choosing the epoch" * is_of_choosing, is_of_choosing)
 
 
 def _line(world: World, errors: Sequence[float], found: PairedDifference | None) -> tuple[str, str]:
@@ -133,9 +142,21 @@ def outcomes(runs: Iterable[RunRecord]) -> dict[str, Outcome | None]:
         own = {cell.method: cell for cell in cells if cell.config["net"] == net}
         random, recency = own.get("random"), own.get("recency")
         found[net] = None
-        if random and recency and len(seed_differences(recency, random)) >= world.seeds:
-            found[net] = outcome(random, recency, world)
+        if random and recency:
+            # The first so many pairs: who goes on after them decides nothing by that.
+            seeds = sorted(seed_differences(recency, random))[: world.seeds]
+            if len(seeds) == world.seeds:
+                found[net] = outcome(random.of_seeds(seeds), recency.of_seeds(seeds), world)
     return found
+
+
+def told(runs: Iterable[RunRecord]) -> str:
+    """A sentence for each network."""
+    said = {
+        net: "waits for its runs" if found is None else found.sentence
+        for net, found in outcomes(runs).items()
+    }
+    return " ".join(f"{network_title(net)}: {sentence}." for net, sentence in said.items())
 
 
 def _is_of_this_world(cell: Cell) -> bool:
