@@ -65,7 +65,7 @@ def _table(
             rows += [(block.labels[0], *point, *[None] * 6) for point in _PAPERS_POINTS]
     optimizer = shown[0].config["optimizer"] if shown else version.shape.optimizers[0]
     what = f"grid search, best test error (%), {network_title(version.net)}, {optimizer_title(optimizer)}"
-    more = () if warm_up == usual else (told("warm_up", warm_up),)
+    more: tuple[str, ...] = () if warm_up == usual else (told("warm_up", warm_up),)
     if any(point not in _PAPERS_POINTS for _, search in searches for point in search.points):
         more += ("points that the paper has not",)
     title = version.title("Figure 7", what, more=more)
