@@ -206,6 +206,8 @@ def show_configs(configs: Sequence[RunConfig], *, as_json: bool = False) -> None
     own = [name for name in settings[0] if name not in shared]
     print(f"{len(configs)} {'run' if len(configs) == 1 else 'runs'} would be trained, all with")
     for name in shared:
+        if settings[0][name] == "":  # what only one's own network or data that is there has
+            continue
         print(f"  {name:<20} {in_words(settings[0][name])}")
     columns = (Column("run", "Run"), *(Column(name, name) for name in own))
     rows: list[tuple[Value, ...]] = [

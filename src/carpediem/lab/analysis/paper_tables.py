@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from carpediem.lab.analysis import paper
 from carpediem.lab.analysis.claims import own_numbers, own_runs
 from carpediem.lab.analysis.comparisons import Measured
@@ -149,8 +152,19 @@ def claims_table(measured: Measured) -> Table:
         Column("paper", "The paper's own numbers"),
         Column("ours", "Ours"),
     )
+    printed, ours = [own_numbers(one) for one in CLAIMS], [own_runs(one, measured) for one in CLAIMS]
     rows: list[tuple[Value, ...]] = [
-        (one.where, one.says, one.shown_by, str(own_numbers(one)), str(own_runs(one, measured)))
-        for one in CLAIMS
+        (claim.where, claim.says, claim.shown_by, str(numbers), str(runs))
+        for claim, numbers, runs in zip(CLAIMS, printed, ours, strict=True)
     ]
-    return Table("What the paper claims", f"{_MEASURES} {_RULES}", columns, rows, grouped=2)
+    tally = (
+        f"its own numbers: {_counted(one.holds for one in printed)}; our runs: "
+        f"{_counted(one.verdict for one in ours)}"
+    )
+    title = f"What the paper claims, {len(CLAIMS)} claims ({tally})"
+    return Table(title, f"{_MEASURES} {_RULES}", columns, rows, grouped=2)
+
+
+def _counted(verdicts: Iterable[str]) -> str:
+    """How often each verdict occurs, the most frequent first."""
+    return ", ".join(f"{verdict} {count}" for verdict, count in Counter(verdicts).most_common())
