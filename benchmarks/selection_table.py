@@ -11,11 +11,11 @@ from selection_cases import LARGE_BATCH, Raw
 
 LARGE = 100_000_000  # the size that the bars on the first batch, on growth and on memory are set at
 
-EPOCH_BAR = 1.5
+EPOCH_BAR, LARGE_BATCH_BAR, INDEPENDENT_BAR = 1.0, 1.1, 1.5
 WEIGHTED_BAR, WEIGHTED_BAR_FROM = 1 / 3, 1_281_167
 FIRST_BATCH_BAR = 0.5
 OBSERVE_BAR, OBSERVE_GROWTH_BAR = 100e-6, 2.0
-MEMORY_BAR = 20.0
+MEMORY_BAR = 18.0
 
 HEADER = ("what", "N", "carpediem", "beside", "value", "fastest", "bar", "verdict")
 NUMBERS = (1, 2, 4, 5, 6)  # columns that are set flush right
@@ -63,9 +63,9 @@ def epoch_lines(n: int, raw: Raw) -> Iterator[Line]:
     ours = median(pair.ours)
     yield _compared("epoch, refresh included", n, "RandomSampler", pair, EPOCH_BAR)
     independent = Pair(**raw["independent"])
-    yield _compared("epoch, independent draws", n, "RandomSampler", independent, EPOCH_BAR)
+    yield _compared("epoch, independent draws", n, "RandomSampler", independent, INDEPENDENT_BAR)
     large = Pair(**raw["large_batches"])
-    yield _compared(f"epoch, batches of {LARGE_BATCH:,}", n, "RandomSampler", large, None)
+    yield _compared(f"epoch, batches of {LARGE_BATCH:,}", n, "RandomSampler", large, LARGE_BATCH_BAR)
     if "weighted" in raw:
         bar = WEIGHTED_BAR if n >= WEIGHTED_BAR_FROM else None
         yield _compared("epoch, refresh included", n, "WeightedRandomSampler", Pair(**raw["weighted"]), bar)

@@ -1,9 +1,14 @@
 """Selectors whose state lives on a CUDA device."""
 
+import warnings
+
 import pytest
 import torch
 
 from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RandomBatch, RecencyBias, WeightedBatch
+from carpediem.core.distribution import distribution_from_state
+from carpediem.core.draws.independent import independent_epoch
+from carpediem.core.draws.systematic import systematic_epoch
 from carpediem.lab.observer import SampleObserver
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -50,11 +55,9 @@ def test_both_devices_give_the_same_levels():
 
 
 @METHODS
-@pytest.mark.parametrize("draws", ["independent", "systematic"])
-def test_observing_and_drawing_an_epoch_never_wait_for_the_device(method, draws):
+def test_observing_and_shuffling_never_wait_for_the_device(method):
     selector = trained(method, "cuda")
-    sampler = AdaptiveSampler(selector, batch_size=100, draws=draws)
-    sampler.set_epoch(3)
+    shuffle = AdaptiveSampler(RandomBatch(N, K, device="cuda"), batch_size=100)
     batch = (
         torch.arange(100, device="cuda"),
         torch.randn(100, K, device="cuda"),
@@ -65,11 +68,43 @@ def test_observing_and_drawing_an_epoch_never_wait_for_the_device(method, draws)
     torch.cuda.set_sync_debug_mode("error")
     try:
         selector.observe(*batch)
-        drawn = sampler.next_epoch()
+        drawn = shuffle.next_epoch()
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert drawn.device.type == "cuda"
+    assert torch.equal(drawn.sort().values, torch.arange(N, device="cuda"))
+
+
+@METHODS
+@pytest.mark.parametrize("draws", ["independent", "systematic"])
+def test_an_epoch_is_on_the_device_and_waits_for_it_once_at_most(method, draws):
+    selector = trained(method, "cuda")
+    sampler = AdaptiveSampler(selector, batch_size=100, draws=draws)
+    sampler.set_epoch(3)
+    selector.refresh(3)
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as waits:
+            warnings.simplefilter("always")
+            drawn = sampler.next_epoch()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len([wait for wait in waits if "synchroniz" in str(wait.message)]) <= 1
+    assert drawn.device.type == "cuda"
     assert all(len(row.unique()) == 100 for row in drawn.view(-1, 100))
+
+
+@METHODS
+@pytest.mark.parametrize("draws", ["independent", "systematic"])
+def test_the_same_probabilities_give_the_same_epoch_on_both_devices(method, draws):
+    here = trained(method, "cuda").distribution
+    if here.is_uniform and draws == "systematic":
+        return  # a shuffle is made where the data lives
+    state = {name: v.cpu() if torch.is_tensor(v) else v for name, v in here.state_dict().items()}
+    there = distribution_from_state(state, N, torch.device("cpu"))
+    way = {"independent": independent_epoch, "systematic": systematic_epoch}[draws]
+    one, other = (torch.cat([part for _, part in d.draw_epoch(way, 128, 5, 0)]) for d in (here, there))
+    assert torch.equal(one, other)
 
 
 @METHODS
@@ -81,19 +116,6 @@ def test_a_seed_gives_the_same_epoch_again(method, draws):
         sampler.set_epoch(2)
         epochs.append(sampler.next_epoch())
     assert torch.equal(*epochs)
-
-
-@METHODS
-def test_draws_follow_the_probabilities(method):
-    distribution = trained(method, "cuda").distribution
-    drawn = distribution.draw(400_000, 1, torch.Generator("cuda").manual_seed(0)).flatten()
-    counts = torch.bincount(drawn, minlength=N).double()
-    expected = distribution.probabilities() * len(drawn)
-    likely = expected > 0
-    assert counts[~likely].sum() == 0
-    chi_square = ((counts - expected)[likely].square() / expected[likely]).sum()
-    freedom = int(likely.sum()) - 1
-    assert abs(chi_square - freedom) < 5 * (2 * freedom) ** 0.5
 
 
 def test_bad_values_never_reach_the_history_and_are_reported_by_the_next_refresh():

@@ -1,4 +1,5 @@
 # ruff: noqa: NPY002 (that numpy's global generator stays as it is can only be seen by asking it)
+import gc
 import random
 
 import numpy as np
@@ -17,8 +18,10 @@ from carpediem import (
     RecencyBias,
     WeightedBatch,
 )
-from carpediem.core.distribution import Uniform
-from carpediem.sampler import FIRST_CHUNK
+from carpediem.core.distribution import Uniform, Weights
+from carpediem.core.draws.candidates import Candidates
+from carpediem.core.draws.independent import FIRST_CHUNK, IndependentDraws
+from carpediem.core.draws.lookup import LookedUpEpoch
 from reference.selectors import SELECTORS, observe_epoch, steps
 
 DRAWS = ("independent", "systematic")
@@ -188,14 +191,46 @@ def test_without_a_word_on_it_every_method_draws_systematically_but_weights_of_o
 
 def test_a_distribution_that_says_how_it_is_drawn_is_drawn_so():
     class InOrder(Uniform):
-        def draw(self, batches, batch_size, generator):
-            return torch.arange(batches * batch_size).reshape(batches, batch_size)
+        def draw_epoch(self, draw, batch_size, seed, position=0):
+            for start in range(position // batch_size * batch_size, self.num_samples, batch_size):
+                yield start, torch.arange(start, min(start + batch_size, self.num_samples))
 
     class Ordered(RandomBatch):
         def build(self, epoch):
             return InOrder(self.num_samples)
 
-    assert list(AdaptiveSampler(Ordered(12, 2, 1), batch_size=4)) == list(range(12))
+    for draws in DRAWS:
+        sampler = AdaptiveSampler(Ordered(14, 2, 2), batch_size=4, draws=draws)
+        assert list(sampler) == list(range(14))
+        sampler.load_state_dict(sampler.state_dict(6))
+        assert list(sampler) == list(range(6, 14))
+        halves = [
+            list(AdaptiveSampler(Ordered(14, 2, 1), batch_size=4, draws=draws, rank=r, world_size=2))
+            for r in range(2)
+        ]
+        assert halves == [list(range(0, 14, 2)), list(range(1, 14, 2))]
+
+
+@both_draws
+def test_when_the_selector_is_refreshed_no_table_of_an_earlier_epoch_is_left(draws):
+    def tables():
+        return sum(type(thing) in (Candidates, LookedUpEpoch) for thing in gc.get_objects())
+
+    alive = []
+
+    class Skewed(RandomBatch):
+        def build(self, epoch):
+            alive.append(tables())
+            return Weights(torch.arange(self.num_samples) % 7 + 1.0)
+
+    sampler = AdaptiveSampler(Skewed(3000, 2, 3), batch_size=50, draws=draws)
+    list(sampler)
+    stream = iter(sampler)
+    next(stream)
+    assert tables() == (draws == "independent")  # a systematic epoch of this size needs none
+    stream = iter(sampler)  # the one before is left halfway
+    next(stream)
+    assert alive == [0, 0, 0]
 
 
 def test_seeds_and_epochs_have_streams_of_their_own():
@@ -219,11 +254,11 @@ def test_a_batch_sampler_gets_whole_batches_and_each_iteration_is_the_next_epoch
 def test_the_first_batch_of_a_large_data_set_comes_before_the_others_are_drawn(monkeypatch):
     drawn = []
 
-    def counted(self, batches, batch_size, generator, draw=Uniform.draw):
-        drawn.append(batches * batch_size)
-        return draw(self, batches, batch_size, generator)
+    def counted(self, count, batch_size, generator, batches=IndependentDraws.batches):
+        drawn.append(count * batch_size)
+        return batches(self, count, batch_size, generator)
 
-    monkeypatch.setattr(Uniform, "draw", counted)
+    monkeypatch.setattr(IndependentDraws, "batches", counted)
     sampler = AdaptiveSampler(RandomBatch(10**6, 2, 1), batch_size=128, draws="independent")
     stream = iter(sampler)
     first = [next(stream) for _ in range(128)]

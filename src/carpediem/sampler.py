@@ -14,14 +14,12 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from carpediem.core.caller import loop_level
-from carpediem.core.distribution import Distribution
-from carpediem.core.systematic import systematic_parts
+from carpediem.core.distribution import EpochDraw
+from carpediem.core.draws.independent import chunks, independent_epoch
+from carpediem.core.draws.systematic import systematic_epoch
 from carpediem.selectors.base import DRAWS, Draws, Selector, check_integer
 
-FIRST_CHUNK, LARGEST_CHUNK = (
-    1 << 12,
-    1 << 16,
-)  # draws made at a time: few at first, so that an epoch starts soon
+_EPOCHS: dict[Draws, EpochDraw] = {"systematic": systematic_epoch, "independent": independent_epoch}
 
 
 class AdaptiveSampler(Sampler[int]):
@@ -138,7 +136,7 @@ class AdaptiveSampler(Sampler[int]):
         epoch, position = self._begin()
         parts = [_rows(drawn, self.rank, self.world_size) for _, drawn in self._drawn(epoch, position)]
         self._reading = None
-        return torch.cat(parts)
+        return torch.cat(parts).to(self.selector.device, non_blocking=True)
 
     def _begin(self) -> tuple[int, int]:
         epoch, position = self._next
@@ -180,27 +178,15 @@ class AdaptiveSampler(Sampler[int]):
 
     def _drawn(self, epoch: int, position: int) -> Iterator[tuple[int, Tensor]]:
         """Parts of the global stream from `position` on, each with where it starts: (batches, size) or less."""
-        size = self.batch_size
-        distribution, device = self.selector.distribution, self.selector.device
-        seed = _mixed(self.seed, epoch)
-        # A distribution of somebody's own that says how it is drawn is drawn so.
-        if self.draws == "systematic" and type(distribution).draw is Distribution.draw:
-            generator = torch.Generator(device).manual_seed(seed)
-            for first, part in systematic_parts(distribution, size, generator, position=position):
-                part = part[: self._drawn_in_all - first]
-                for start, stop in _chunks(len(part), size):
-                    if first + stop > position:
-                        batches = part[start:stop].reshape(-1, min(size, stop - start))
-                        yield from _from(first + start, batches, position)
-            return
-        for number, (start, stop) in enumerate(_chunks(self._drawn_in_all, size)):
-            if stop > position:
-                generator = torch.Generator(device).manual_seed((seed + number) % 2**63)
-                width = min(size, stop - start)
-                # A last batch is drawn as one process draws it: what does not go round the ranks is left out.
-                whole = min(size, self.selector.num_samples - start)
-                drawn = distribution.draw((stop - start) // width, whole, generator)
-                yield from _from(start, drawn[:, :width], position)
+        size, draw = self.batch_size, _EPOCHS[self.draws]
+        parts = self.selector.distribution.draw_epoch(draw, size, _mixed(self.seed, epoch), position)
+        for first, part in parts:
+            # A last batch is drawn as one process draws it: what does not go round the ranks is left out.
+            part = part[: self._drawn_in_all - first]
+            for start, stop in chunks(len(part), size):
+                if first + stop > position:
+                    batches = part[start:stop].reshape(-1, min(size, stop - start))
+                    yield from _from(first + start, batches, position)
 
     def _place(self) -> tuple[int, int]:
         """Epoch and position of the stream, counted over all ranks."""
@@ -285,18 +271,6 @@ class AdaptiveSampler(Sampler[int]):
         is_over = state["position"] >= self._drawn_in_all
         self._next = (state["epoch"] + 1, 0) if is_over else (state["epoch"], state["position"])
         self._reading, self._loaded_with = None, taken_at
-
-
-def _chunks(draws: int, batch_size: int) -> Iterator[tuple[int, int]]:
-    """Where the chunks handled at a time begin and end: whole batches, more and more, a short last one alone."""
-    full = draws - draws % batch_size
-    start, most = 0, FIRST_CHUNK
-    while start < full:
-        end = min(start + max(most // batch_size, 1) * batch_size, full)
-        yield start, end
-        start, most = end, min(4 * most, LARGEST_CHUNK)
-    if full < draws:
-        yield full, draws
 
 
 def _from(start: int, drawn: Tensor, position: int) -> Iterator[tuple[int, Tensor]]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from carpediem import ActiveBias, AdaptiveSampler, OnlineBatch, RecencyBias, Selector
+from carpediem.core.draws.independent import IndependentDraws
 from carpediem.core.shapes import MAX_WINDOW
 from carpediem.lab.augment import augmentation
 from carpediem.lab.config import RunConfig
@@ -80,7 +81,7 @@ class Learner:
         # Every dropout layer reads this one number, which changes with each step.
         self._dropout_seed = torch.tensor(_spread(config.seed), dtype=torch.int32, device=device)
         self._buffers |= dict.fromkeys(network.seed_names, self._dropout_seed)
-        self._filling = torch.Generator(device)
+        self._filling = torch.Generator()
         shape = (self.steps, config.batch_size)
         self._batches = torch.zeros(shape, dtype=torch.int64, device=device)
         self._losses = torch.zeros(shape, device=device)
@@ -138,7 +139,8 @@ class Learner:
         if len(found) == self.steps:
             return found
         generator = self._filling.manual_seed(_mixed(self.config.seed, epoch))
-        return torch.cat((found, self.selectors[0].distribution.draw(1, batch, generator)))
+        last = IndependentDraws(self.selectors[0].distribution).batches(1, batch, generator)
+        return torch.cat((found, last.to(found.device)))
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:

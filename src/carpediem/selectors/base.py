@@ -61,7 +61,8 @@ class Selector(ABC):
         on_nonfinite: "raise" refuses a batch whose logits are not all finite, "skip" passes over it and counts
             it in `skipped`. On an accelerator such a batch never enters the history either, and is reported by
             the next `refresh`, since looking at it any sooner would stall the device.
-        device: where the state lives. On an accelerator `observe` and the draws never wait for the host.
+        device: where the state lives. On an accelerator `observe` never waits; an epoch's draws wait for the
+            probabilities when it begins, since they are made on the host.
         options: the method's own settings by name; a checkpoint made with others is refused.
 
     Attributes:

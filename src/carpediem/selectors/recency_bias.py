@@ -95,15 +95,4 @@ class RecencyBias(Selector):
         pressure = self._schedule(epoch)
         if pressure == 1:
             return Uniform(self.num_samples, self.device)
-        # The distribution of the epoch before makes room for its successor, but for a byte a sample: an interrupted
-        # refresh, which some program may save the state after, leaves all as it was.
-        old = self._distribution
-        kept = (old.levels, old.level_weights) if isinstance(old, Levels) else None
-        del old
-        self._distribution = Uniform(self.num_samples, self.device)
-        try:
-            return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))
-        except BaseException:
-            if kept is not None:
-                self._distribution = Levels(*kept)
-            raise
+        return Levels(self.history.levels(), pressed_weights(self._index, self.num_samples, pressure))

@@ -6,9 +6,14 @@ from hypothesis import strategies as st
 
 from carpediem import AdaptiveSampler, RandomBatch, RecencyBias, WeightedBatch
 from carpediem.core.distribution import Levels, Uniform, Weights
-from carpediem.core.systematic import systematic_epoch
-from carpediem.core.systematic_device import is_spread_easily, spread
+from carpediem.core.draws import systematic
+from carpediem.core.draws.systematic import systematic_epoch
 from reference.epochs import assert_distinct, assert_epoch
+
+
+def epoch_of(distribution, batch_size, seed):
+    """The whole epoch."""
+    return torch.cat([part for _, part in systematic_epoch(distribution, batch_size, seed)])
 
 
 def room_for(expected, full, tail):
@@ -18,7 +23,8 @@ def room_for(expected, full, tail):
     if excess > tail:
         heavy = [e > full for e in fitted]
         rest = len(expected) - full * sum(heavy) - tail
-        scale = rest / sum(e for e, h in zip(fitted, heavy, strict=True) if not h)
+        light = sum(e for e, h in zip(fitted, heavy, strict=True) if not h)
+        scale = rest / light if light else 0.0
         others = iter(capped([e * scale for e, h in zip(fitted, heavy, strict=True) if not h], full, rest))
         fitted = [
             full + (e - full) * tail / excess if h else next(others)
@@ -54,12 +60,29 @@ def weighted(draw):
 def test_every_count_is_the_expected_one_rounded_up_or_down_and_batches_are_distinct(case):
     weights, batch_size, seed = case
     n = len(weights)
-    drawn = systematic_epoch(Weights(weights), batch_size, torch.Generator().manual_seed(seed))
+    drawn = epoch_of(Weights(weights), batch_size, seed)
     expected = (weights / weights.sum() * n).numpy()
     full, tail = divmod(n, batch_size)
     assert_epoch(drawn, room_for(expected, full, tail), batch_size)
     if expected.max() <= full + (tail > 0) and (expected - full).clip(min=0).sum() <= tail:
         assert_epoch(drawn, expected, batch_size)
+
+
+def test_the_same_holds_in_thousands_of_cases_with_samples_that_are_too_heavy_and_some_that_weigh_nothing():
+    random, crowded = np.random.default_rng(0), 0
+    for seed in range(3000):
+        n = int(random.integers(1, 90))
+        batch_size = int(random.integers(1, min(n, 30) + 1))
+        level_weights = np.append(random.choice([0.0, 1e-3, 0.2, 1.0, 5.0, 60.0], 3), 1.0)
+        levels = random.integers(0, 4, n)
+        levels[:batch_size] = 3  # enough of them can be drawn
+        distribution = Levels(torch.from_numpy(levels), level_weights)
+        drawn = epoch_of(distribution, batch_size, seed)
+        expected, full, tail = distribution.probabilities().numpy() * n, *divmod(n, batch_size)
+        assert_epoch(drawn, room_for(expected, full, tail), batch_size)
+        assert (level_weights[levels[drawn.numpy()]] > 0).all()
+        crowded += expected.max() > full
+    assert 300 < crowded < 2700
 
 
 @settings(max_examples=60)
@@ -68,17 +91,16 @@ def test_the_same_holds_for_levels_in_larger_epochs(n, batch_size, seed):
     batch_size = min(batch_size, n)
     generator = torch.Generator().manual_seed(seed)
     distribution = Levels(torch.randint(0, 4, (n,), generator=generator), np.array([1.0, 0.5, 0.1, 0.01]))
-    drawn = systematic_epoch(distribution, batch_size, generator)
+    drawn = epoch_of(distribution, batch_size, seed)
     expected = room_for(distribution.probabilities().numpy() * n, *divmod(n, batch_size))
     assert_epoch(drawn, expected, batch_size)
 
 
 @given(st.integers(1, 200), st.integers(0, 1000))
 def test_with_equal_probabilities_an_epoch_is_a_shuffle(n, seed):
-    generator = torch.Generator().manual_seed(seed)
-    assert sorted(systematic_epoch(Uniform(n), 3, generator).tolist()) == list(range(n))
+    assert sorted(epoch_of(Uniform(n), min(3, n), seed).tolist()) == list(range(n))
     equal = Weights(torch.full((n,), 0.02, dtype=torch.float64))
-    assert sorted(systematic_epoch(equal, min(3, n), generator).tolist()) == list(range(n))
+    assert sorted(epoch_of(equal, min(3, n), seed).tolist()) == list(range(n))
 
 
 @pytest.mark.filterwarnings("ignore:RecencyBias has not observed")
@@ -98,16 +120,15 @@ def test_random_batch_shuffles_unless_told_to_draw_independently():
     assert 0.55 < len(drawn.unique()) / 300 < 0.72
 
 
-def test_expected_counts_are_right_on_average_and_in_every_batch(generator):
+def test_expected_counts_are_right_on_average_and_in_every_batch():
     weights = torch.tensor([8, 5, 3, 3, 2, 1, 1, 1, 0.5, 0.3, 0.1, 0.1, 0], dtype=torch.float64)
     n, batch_size, epochs = len(weights), 3, 3000
     expected = weights / weights.sum() * n
     assert expected.max() <= n // batch_size + 1
     counts = torch.zeros(n)
     light = torch.zeros(5)
-    for _ in range(epochs):
-        generator.manual_seed(int(torch.randint(2**40, (), generator=generator)))
-        drawn = systematic_epoch(Weights(weights), batch_size, generator)
+    for seed in range(epochs):
+        drawn = epoch_of(Weights(weights), batch_size, seed)
         counts += torch.bincount(drawn, minlength=n)
         for number, batch in enumerate(drawn.split(batch_size)):
             light[number] += ((batch >= 5) & (batch <= 7)).sum()
@@ -122,18 +143,18 @@ def test_expected_counts_are_right_on_average_and_in_every_batch(generator):
     assert share[4] == pytest.approx((1 - (8 / 25 * 13 - 4)) / 13, abs=0.02)
 
 
-def test_a_sample_expected_more_often_than_there_are_batches_is_in_each_of_them(generator):
+def test_a_sample_expected_more_often_than_there_are_batches_is_in_each_of_them():
     weights = torch.ones(20, dtype=torch.float64)
     weights[7] = 1000.0
-    drawn = systematic_epoch(Weights(weights), 5, generator)
+    drawn = epoch_of(Weights(weights), 5, 1)
     assert (drawn.reshape(4, 5) == 7).sum(dim=1).tolist() == [1, 1, 1, 1]
     assert_epoch(drawn, np.where(np.arange(20) == 7, 4.0, 16 / 19), 5)
 
 
-def test_a_batch_of_more_than_half_of_the_samples_still_favours_the_likely(generator):
+def test_a_batch_of_more_than_half_of_the_samples_still_favours_the_likely():
     weights = torch.ones(100, dtype=torch.float64)
     weights[:20] = 9.0  # expected 3.5 times each; there are two batches, and the second has room for 40
-    drawn = systematic_epoch(Weights(weights), 60, generator)
+    drawn = epoch_of(Weights(weights), 60, 1)
     counts = torch.bincount(drawn, minlength=100)
     assert counts[:20].tolist() == [2] * 20
     assert counts[20:].sum() == 60
@@ -153,7 +174,7 @@ def test_as_many_as_a_batch_holds_are_enough_however_small_the_other_weights(b, 
     weights = torch.zeros(n, dtype=torch.float64)
     weights[:b] = torch.rand(b, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + 0.1
     weights[b : b + rest] = tiny
-    drawn = systematic_epoch(Weights(weights), b, torch.Generator().manual_seed(seed))
+    drawn = epoch_of(Weights(weights), b, seed)
     assert len(drawn) == n
     assert drawn.max() < min(b + rest, n)
     assert_distinct(drawn, b)
@@ -171,33 +192,13 @@ def test_as_many_samples_of_positive_weight_as_a_batch_holds_are_enough_and_fewe
         sampler.next_epoch()
 
 
-@st.composite
-def easily_spread(draw):
-    batch_size = draw(st.integers(1, 9))
-    n = draw(st.integers(8 * batch_size, 200))
-    pressure = draw(st.sampled_from([1.5, 3.0]))
-    exponents = draw(st.lists(st.integers(0, 6), min_size=n, max_size=n))
-    weights = torch.tensor([pressure ** (-e / 6) for e in exponents], dtype=torch.float64)
-    return weights / weights.sum(), batch_size, draw(st.integers(0, 2**32))
-
-
-@settings(max_examples=300)
-@given(easily_spread())
-def test_without_a_look_at_the_data_counts_and_batches_are_as_right(case):
-    probabilities, batch_size, seed = case
-    n = len(probabilities)
-    assert is_spread_easily(n, batch_size, float(probabilities.max()))
-    drawn = spread(probabilities, batch_size, torch.Generator().manual_seed(seed))
-    assert_epoch(drawn, (probabilities * n).numpy(), batch_size)
-
-
-def test_without_a_look_at_the_data_every_batch_is_as_likely_for_a_sample(generator):
+def test_every_batch_is_as_likely_for_a_sample():
     weights = torch.ones(43, dtype=torch.float64)
     weights[:5] = 2.5
     probabilities, epochs = weights / weights.sum(), 3000
     met, counts = torch.zeros(9), torch.zeros(43)
-    for _ in range(epochs):
-        drawn = spread(probabilities, 5, generator)  # eight whole batches, and one of three samples
+    for seed in range(epochs):
+        drawn = epoch_of(Weights(weights), 5, seed)  # eight whole batches, and one of three samples
         counts += torch.bincount(drawn, minlength=43)
         for number, batch in enumerate(drawn.split(5)):
             met[number] += (batch < 5).sum()
@@ -207,28 +208,20 @@ def test_without_a_look_at_the_data_every_batch_is_as_likely_for_a_sample(genera
     assert share[8] == pytest.approx(3 / 43, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    "distribution",
-    [
-        Uniform(9),
-        Levels(torch.tensor([0, 1, 1, 0]), np.array([1.0, 3.0, 9.0])),
-        Weights(torch.tensor([0.5, 2.0, 0.0]).double()),
-    ],
-    ids=["uniform", "levels", "weights"],
-)
-def test_a_distribution_knows_its_largest_probability(distribution):
-    assert distribution.largest_probability == pytest.approx(float(distribution.probabilities().max()))
-
-
-def test_a_sample_that_half_of_the_batches_need_is_not_spread_easily():
-    assert is_spread_easily(100, 10, 0.04)
-    assert not is_spread_easily(100, 10, 0.041)
+def test_pairs_meet_in_more_than_one_batch_about_as_often_as_the_decision_says():
+    """docs/decisions/0009: of the pairs that meet in an epoch of 2,000 samples, about a fifth meets again."""
+    n, batch_size = 2000, 50
+    weights = 100.0 ** -torch.rand(n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    drawn = epoch_of(Weights(weights), batch_size, 0).reshape(-1, batch_size).sort(dim=1).values
+    one, other = torch.triu_indices(batch_size, batch_size, 1)
+    met = (drawn[:, one] * n + drawn[:, other]).flatten().unique(return_counts=True)[1]
+    assert 0.1 < (met > 1).double().mean() < 0.3
 
 
 def test_weights_that_are_too_small_beside_others_leave_batches_distinct():
     weights = torch.tensor([1e300, 1e300, 1e-200, 1e-200], dtype=torch.float64)
     for seed in range(20):
-        epoch = systematic_epoch(Weights(weights), 3, torch.Generator().manual_seed(seed))
+        epoch = epoch_of(Weights(weights), 3, seed)
         assert len(epoch[:3].unique()) == 3
 
 
@@ -238,19 +231,10 @@ def test_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch, of
     weights = torch.zeros(600)
     weights[::2] = 1.0
     distribution = Weights(weights)
-    added_up = np.cumsum
-    monkeypatch.setattr(np, "cumsum", lambda *a, **k: np.multiply(added_up(*a, **k), 1 - 5e-4, **k))
-    monkeypatch.setattr("carpediem.core.systematic.uniform", lambda count, generator: np.full(count, offset))
+    added_up = torch.Tensor.cumsum_
+    monkeypatch.setattr(torch.Tensor, "cumsum_", lambda values, dim: added_up(values, dim).mul_(1 - 5e-4))
+    monkeypatch.setattr(systematic, "uniform", lambda count, generator: np.full(count, offset))
     for seed in range(8):
-        epoch = systematic_epoch(distribution, 6, torch.Generator().manual_seed(seed))
+        epoch = epoch_of(distribution, 6, seed)
         assert not (epoch % 2).any()
         assert ((epoch.bincount(minlength=600) - 2 * weights).abs() <= (offset < 0.5)).all()
-
-
-def test_on_a_device_too_what_rounding_leaves_over_goes_to_no_sample_of_weight_0(monkeypatch):
-    probabilities = torch.zeros(600, dtype=torch.float64)
-    probabilities[::2] = 1 / 300
-    added_up = torch.Tensor.cumsum
-    monkeypatch.setattr(torch.Tensor, "cumsum", lambda values, dim: added_up(values, dim) * (1 - 1e-3))
-    for seed in range(20):
-        assert not (spread(probabilities, 6, torch.Generator().manual_seed(seed)) % 2).any()

@@ -13,7 +13,7 @@ Words = NDArray[np.unsignedinteger[Any]]
 _ROUNDS = 8  # with six, two numbers that differ in one bit still showed a little which
 
 
-class Scrambles:
+class Permutations:
     """One permutation of 0..size-1 for each size.
 
     Numbers of as many bits as the size needs are permuted by steps that can each be undone: multiplication by an odd
@@ -24,7 +24,7 @@ class Scrambles:
         sizes: (m,), integers of at least 1.
         seed: any integer; permutations of several sizes differ by a key of their own, and share the steps.
 
-    >>> Scrambles(np.array([9]), seed=2)(np.arange(9), np.array([0])).tolist()
+    >>> Permutations(np.array([9]), seed=2)(np.arange(9), np.array([0])).tolist()
     [5, 2, 3, 1, 7, 8, 4, 6, 0]
     """
 
