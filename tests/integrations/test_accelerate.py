@@ -70,7 +70,7 @@ def test_accumulated_steps_make_up_the_batches_of_one(out, plain):
 
 def test_the_batches_depend_on_what_was_observed(plain):
     # Else the tests above would compare streams that nothing could change.
-    sampler = AdaptiveSampler(RandomBatch(SAMPLES, 4, EPOCHS), batch_size=BATCH, seed=3)
+    sampler = AdaptiveSampler(RandomBatch(SAMPLES, 4, EPOCHS), batch_size=BATCH, seed=SEED)
     blind = [list(sampler) for _ in range(EPOCHS)]
     seen = [indices_of(epoch, plain) for epoch in range(EPOCHS)]
     assert [a == b for a, b in zip(blind, seen, strict=True)] == [True, True, False, False, True]

@@ -120,7 +120,7 @@ def test_what_a_recipe_has_for_one_method_alone_is_no_difference():
     changed = study({"active": [5.0]}, **config, weight_decay=5e-4)
     found = table(all_tables(study(BOTH, **config) + changed), "Table 2, recipe released with")
     assert found.title.startswith("Table 2, recipe released with weight decay 0.0005: ")
-    assert methods(found) == ["Random Batch", "Active Bias", "Recency Bias"]
+    assert methods(found) == ["Random Batch", "Active Bias (weight decay 0.0005)", "Recency Bias"]
 
 
 def test_other_recipes_and_data_have_summaries():

@@ -162,6 +162,6 @@ def told(runs: Iterable[RunRecord]) -> str:
 def _is_of_this_world(cell: Cell) -> bool:
     """Whether a cell is of the recipe as it is frozen, on CIFAR-10 with momentum."""
     config = cell.config
-    asked = (config["recipe"], config["data"], config["optimizer"], config["precision"])
+    asked = (config["recipe"], config["data"], config["optimizer"], config.get("precision"))
     is_plain = not departures(config, OPTIONS) and cell.is_default
     return asked == ("released", "cifar10", "momentum", "bf16") and is_plain and bool(cell.runs)
