@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 from carpediem import AdaptiveSampler, Indexed, RandomBatch
 from integrations.launch import launch, results, steps
-from integrations.task import BATCH, EPOCHS, SAMPLES, plain_steps
+from integrations.task import BATCH, EPOCHS, SAMPLES, SEED, plain_steps
 
 SCRIPT = "accelerate_train.py"
 A_STEP = SAMPLES // BATCH  # steps in an epoch
