@@ -90,6 +90,19 @@ def test_the_pilot_freezes_the_dropout_that_fits_the_codes_first(pilot, frozen):
     assert frozen_dropout(pilot, WORLDS[RESNET]) == frozen
 
 
+def test_the_table_of_the_worlds_says_what_the_pilot_freezes():
+    def note(*errors, dropout):
+        settings = {"recipe": "released", "net": RESNET, "precision": "bf16", "dropout": dropout}
+        runs = [run("random", seed, [error, error], **settings) for seed, error in enumerate(errors)]
+        return world_table(runs).note
+
+    waits = "ResNet (L=50), released code: waits for its runs"
+    assert f"{waits}; its pilot fits with dropout 0.3." in note(10.0, 10.3, dropout=0.3)
+    assert f"{waits}; its pilot fits with dropout 0.2." in note(10.0, 10.3, dropout=0.2)
+    assert f"{waits}; its pilot fits with neither dropout yet." in note(11.0, 11.3, dropout=0.3)
+    assert f"{waits}." in note(10.0, 10.3, dropout=0.1)
+
+
 def test_the_table_of_the_worlds_says_what_came_out():
     note = world_table(world(10.2, EIGHT)).note
     assert "ResNet (L=50), released code: a gain, -0.41" in note

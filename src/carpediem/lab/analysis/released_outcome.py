@@ -151,17 +151,35 @@ def outcomes(runs: Iterable[RunRecord]) -> dict[str, Outcome | None]:
 
 
 def told(runs: Iterable[RunRecord]) -> str:
-    """A sentence for each network."""
+    """A sentence for each network: what came out or, while it waits for runs, what its pilot says."""
+    runs = list(runs)
     said = {
-        net: "waits for its runs" if found is None else found.sentence
+        net: f"waits for its runs{_of_the_pilot(runs, net)}" if found is None else found.sentence
         for net, found in outcomes(runs).items()
     }
     return " ".join(f"{network_title(net)}: {sentence}." for net, sentence in said.items())
 
 
-def _is_of_this_world(cell: Cell) -> bool:
-    """Whether a cell is of the recipe as it is frozen, on CIFAR-10 with momentum."""
+def _of_the_pilot(runs: Iterable[RunRecord], net: str) -> str:
+    """What Random Batch says of the dropout, where it was run with one of the two."""
+    pilot = {
+        cell.config["dropout"]: [best_error(run) for run in cell.runs]
+        for cell in group_cells(runs)
+        if cell.method == "random" and cell.config["net"] == net and _is_of_this_world(cell, but="dropout")
+    }
+    if not pilot.keys() & set(PILOT_DROPOUTS):
+        return ""
+    frozen = frozen_dropout(pilot, WORLDS[net])
+    return f"; its pilot {'fits with neither dropout yet' if frozen is None else f'fits with dropout {frozen:g}'}"
+
+
+def _is_of_this_world(cell: Cell, *, but: str = "") -> bool:
+    """Whether a cell is of the recipe as it is frozen, on CIFAR-10 with momentum.
+
+    Args:
+        but: a setting that may be another.
+    """
     config = cell.config
     asked = (config["recipe"], config["data"], config["optimizer"], config.get("precision"))
-    is_plain = not departures(config, OPTIONS) and cell.is_default
+    is_plain = not departures(config, (name for name in OPTIONS if name != but)) and cell.is_default
     return asked == ("released", "cifar10", "momentum", "bf16") and is_plain and bool(cell.runs)
